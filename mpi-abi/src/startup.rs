@@ -388,7 +388,9 @@ fn agree(port: &mut LocalPort, settings: &Settings) -> Result<()> {
         tcp.set_settings(settings.into());
     }
     if let Some(udp) = port.udp() {
-        udp.set_settings(settings.into());
+        udp.set_settings(&settings.into()).map_err(|why| {
+            Error::new(ErrorClass::OTHER, why).hint("mpirun --settings lists all settings.")
+        })?;
     }
     Ok(())
 }

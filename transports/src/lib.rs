@@ -15,6 +15,8 @@ pub mod conformance;
 #[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]
+pub mod datagrams;
+#[cfg(not(loom))]
 pub mod disk;
 #[cfg(not(loom))]
 mod fields;

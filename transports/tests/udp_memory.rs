@@ -9,6 +9,7 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::header::Header;
 use mpi_core::port::{Activity, Body, PeerId, ProcessName, Transport};
 use transports::conformance::Recorder;
+use transports::tcp::Card;
 use transports::udp::{Udp, UdpConfig, UdpSettings};
 
 /// The system's allocator, counted for each thread while that is wanted.
@@ -66,7 +67,7 @@ fn name(rank: u32) -> ProcessName {
 }
 
 fn here(of: &Udp) -> Vec<SocketAddr> {
-    vec![SocketAddr::from(([127, 0, 0, 1], of.card().port))]
+    vec![SocketAddr::from(([127, 0, 0, 1], Card::from_text(&of.card()).unwrap().port))]
 }
 
 fn say(from: &mut Udp, to: u32) {

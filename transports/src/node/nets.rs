@@ -69,7 +69,10 @@ impl Net {
 
     /// The text by which peers find this process in this network.
     fn card(&self) -> String {
-        each!(self, net => net.card().to_text())
+        match self {
+            Net::Tcp(tcp) => tcp.card().to_text(),
+            Net::Udp(udp) => udp.card(),
+        }
     }
 
     /// Says where a peer is, by its card; `is_here` when it runs on this very host.
@@ -77,9 +80,12 @@ impl Net {
     /// # Errors
     /// The text, which anybody may have written, is no card.
     fn meet(&mut self, peer: PeerId, text: &str, is_here: bool) -> Result<(), String> {
-        let card = tcp::Card::from_text(text);
-        card.map(|card| each!(self, net => net.meet(peer, &card, is_here)))
-            .ok_or_else(|| format!("its {} card cannot be read: {text:.100}", self.kind().name()))
+        match self {
+            Net::Tcp(tcp) => tcp::Card::from_text(text)
+                .map(|card| tcp.meet(peer, &card, is_here))
+                .ok_or_else(|| format!("its TCP card cannot be read: {text:.100}")),
+            Net::Udp(udp) => udp.meet(peer, text, is_here),
+        }
     }
 
     /// A peer that this network has to reach without having met it.
@@ -125,6 +131,11 @@ impl Nets {
         let net = Net::open(config)?;
         let place = net.kind() as usize;
         self.open[place] = Some(net);
+        if self.get(Network::Tcp).is_some()
+            && let Some(udp) = self.udp()
+        {
+            udp.set_tunnel();
+        }
         if self.each().count() > 1 {
             let news = Epoll::new()?;
             for net in self.each() {

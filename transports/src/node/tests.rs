@@ -25,7 +25,11 @@ fn network_config(network: Network, rank: u32) -> NetworkConfig {
             NetworkConfig::Tcp(config)
         }
         Network::Udp => {
-            let udp = UdpSettings { window_bytes: 128 << 10, ..UdpSettings::default() };
+            let udp = UdpSettings {
+                window_bytes: 128 << 10,
+                eager_bytes: 32 << 10,
+                ..UdpSettings::default()
+            };
             let (route, one_host) = (None, false);
             NetworkConfig::Udp(UdpConfig { job, rank, secret, interfaces, route, one_host, udp })
         }

@@ -1,4 +1,4 @@
-//! Datagrams of UDP through TCP, for peers whom they do not reach by themselves; and who is lost, which TCP
+//! Datagrams through TCP, for peers whom they do not reach by themselves; and who is lost, which TCP
 //! finds out for both: its listener answers though the rank computes (docs/decisions.md, 44).
 
 use mpi_core::buffer::RawBytes;
@@ -6,19 +6,19 @@ use mpi_core::datatype::Unpacker;
 use mpi_core::header::Header;
 use mpi_core::port::{Body, Full, Landing, PeerId, Sink, Token, Transport, Why};
 
+use crate::datagrams::{Carrier, Datagrams};
 use crate::tcp::{DATAGRAM, Tcp};
-use crate::udp::Udp;
 
-/// Where TCP delivers what arrives while UDP is open too.
-struct Mouth<'a, S> {
-    udp: &'a mut Udp,
+/// Where TCP delivers what arrives while a network of datagrams is open too.
+struct Mouth<'a, C: Carrier, S> {
+    net: &'a mut Datagrams<C>,
     sink: &'a mut S,
 }
 
-impl<S: Sink> Sink for Mouth<'_, S> {
+impl<C: Carrier, S: Sink> Sink for Mouth<'_, C, S> {
     fn frame(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) {
         match header.kind {
-            DATAGRAM => self.udp.take_letter(peer, &body.to_vec(), self.sink),
+            DATAGRAM => self.net.take_letter(peer, &body.to_vec(), self.sink),
             _ => self.sink.frame(peer, header, body),
         }
     }
@@ -45,20 +45,23 @@ impl<S: Sink> Sink for Mouth<'_, S> {
     }
 
     fn peer_down(&mut self, peer: PeerId, why: Why) {
-        if let Some(why) = self.udp.part(peer, why) {
+        if let Some(why) = self.net.part(peer, why) {
             self.sink.peer_down(peer, why);
         }
     }
 }
 
 /// Polls both; whether anything came.
-pub(super) fn poll<S: Sink>(tcp: &mut Tcp, udp: &mut Udp, sink: &mut S) -> bool {
+pub(super) fn poll<C: Carrier, S: Sink>(
+    tcp: &mut Tcp,
+    net: &mut Datagrams<C>,
+    sink: &mut S,
+) -> bool {
     use mpi_core::port::Activity::Busy;
-    udp.set_tunnel();
-    let mut busy = udp.poll(sink) == Busy;
-    busy |= tcp.poll(&mut Mouth { udp, sink }) == Busy;
-    udp.spared().for_each(|peer| tcp.look_again(peer));
-    udp.send_letters(|peer, letter| {
+    let mut busy = net.poll(sink) == Busy;
+    busy |= tcp.poll(&mut Mouth { net, sink }) == Busy;
+    net.spared().into_iter().for_each(|peer| tcp.look_again(peer));
+    net.send_letters(|peer, letter| {
         let header = Header { kind: DATAGRAM, ..Header::default() };
         match tcp.send(peer, &header, Body::Bytes(RawBytes::from(letter))) {
             // Nobody is there whom it could reach, and it need not.

@@ -59,7 +59,7 @@ pub struct Counters {
 /// What a datagram says of the path by which it came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Came {
-    /// Nothing: it is older than another that has come, or only answers.
+    /// Nothing: it is older than another that has come.
     Old,
     /// The peer uses this path.
     New,
@@ -67,6 +67,8 @@ pub enum Came {
     Question,
     /// The peer tries this path.
     Trial,
+    /// The peer answers a trial, by the path that it came by as far as it can tell.
+    TrialAnswer,
 }
 
 /// One half of a pair of processes that talk.
@@ -300,7 +302,7 @@ impl Link {
         }
         self.came = match arrival.load {
             Load::Trial => Came::Trial,
-            Load::TrialAnswer => Came::Old,
+            Load::TrialAnswer => Came::TrialAnswer,
             Load::Ping if self.receipt.is_newest(&arrival.head) => Came::Question,
             _ if self.receipt.is_newest(&arrival.head) => Came::New,
             _ => Came::Old,

@@ -11,6 +11,8 @@ const NEWS_MAX: usize = 64;
 pub enum Interest {
     /// There is something to read.
     Read,
+    /// There is room to write.
+    Write,
     /// There is something to read, or room to write.
     ReadWrite,
 }
@@ -19,6 +21,7 @@ impl Interest {
     fn events(self) -> u32 {
         let events = match self {
             Interest::Read => libc::EPOLLIN,
+            Interest::Write => libc::EPOLLOUT,
             Interest::ReadWrite => libc::EPOLLIN | libc::EPOLLOUT,
         };
         events as u32

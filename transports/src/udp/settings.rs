@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use mpi_core::header::INLINE_BYTES;
 use mpi_core::settings::{Ports, Settings};
+
+use crate::datagrams::{Limits, within};
 
 /// Most sockets by which a process sends.
 pub const SOCKETS_MAX: u32 = 64;
@@ -49,12 +50,47 @@ impl Default for UdpSettings {
 }
 
 impl UdpSettings {
-    /// The same, with what cannot be brought within bounds.
-    pub(super) fn bounded(mut self) -> UdpSettings {
-        self.sockets = self.sockets.clamp(1, SOCKETS_MAX);
-        self.window_bytes = self.window_bytes.clamp(16 << 10, 1 << 30);
-        self.eager_bytes = self.eager_bytes.clamp(INLINE_BYTES as u32, self.window_bytes / 4);
-        self.receive_bytes = self.receive_bytes.clamp(64 << 10, 1 << 30);
-        self
+    /// Whether that can be.
+    ///
+    /// # Errors
+    /// A value is out of its bounds, in a sentence.
+    pub(super) fn check(&self) -> Result<(), String> {
+        within("FERRITE_UDP_SOCKETS", self.sockets, 1..=SOCKETS_MAX)?;
+        within("FERRITE_UDP_RECEIVE_BYTES", self.receive_bytes, 64 << 10..=1 << 30)?;
+        self.limits().check("FERRITE_UDP")
+    }
+
+    /// Those that are no matter of sockets.
+    pub(super) fn limits(&self) -> Limits {
+        let UdpSettings { eager_bytes, window_bytes, datagram_bytes, patience, .. } = *self;
+        Limits { eager_bytes, window_bytes, datagram_bytes, patience }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_bounds_is_refused_with_name_value_and_bounds() {
+        let good = UdpSettings::default();
+        assert_eq!(good.check(), Ok(()));
+        for (wrong, names) in [
+            (
+                UdpSettings { sockets: 0, ..good.clone() },
+                "FERRITE_UDP_SOCKETS is 0 and has to be from 1 to 64",
+            ),
+            (UdpSettings { sockets: 65, ..good.clone() }, "FERRITE_UDP_SOCKETS is 65"),
+            (UdpSettings { window_bytes: 1, ..good.clone() }, "FERRITE_UDP_WINDOW_BYTES is 1 "),
+            (UdpSettings { receive_bytes: 1, ..good.clone() }, "FERRITE_UDP_RECEIVE_BYTES is 1 "),
+            (UdpSettings { datagram_bytes: 100, ..good.clone() }, "from 512 to 65507, or 0"),
+            (
+                UdpSettings { eager_bytes: 1 << 20, ..good.clone() },
+                "to 262144, a quarter of FERRITE_UDP_WINDOW_BYTES",
+            ),
+        ] {
+            let told = wrong.check().unwrap_err();
+            assert!(told.contains(names), "{told}");
+        }
     }
 }

@@ -27,7 +27,7 @@ const NO_ROOM_MICROS: u64 = 3000;
 
 /// What one direction of a cable does, and the kernel of the host from which it leads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Weather {
+pub(crate) struct Weather {
     /// The way of a datagram, and at most so much more, by chance: datagrams overtake each other.
     pub delay: Duration,
     pub jitter: Duration,
@@ -47,7 +47,7 @@ pub(super) struct Weather {
 }
 
 /// A cable as good as any.
-pub(super) const FAIR: Weather = Weather {
+pub(crate) const FAIR: Weather = Weather {
     delay: Duration::from_micros(50),
     jitter: Duration::ZERO,
     lose: 0.0,
@@ -77,7 +77,7 @@ struct Place {
 }
 
 /// The network and all that is in it.
-pub(super) struct Net {
+pub(crate) struct Net {
     random: ChaCha8Rng,
     base: Instant,
     time: Duration,
@@ -85,6 +85,8 @@ pub(super) struct Net {
     cables: Vec<[Weather; 2]>,
     /// Cable, from and to where nothing comes through.
     cuts: BTreeSet<(usize, usize, usize)>,
+    /// The address, by its cable, that all datagrams of a host bear by whatever cable they go.
+    bears: HashMap<usize, usize>,
     /// The host on which sockets are opened.
     host: usize,
     places: HashMap<RawFd, Place>,
@@ -101,17 +103,17 @@ thread_local! {
 }
 
 /// Does something with the network of this thread, if there is one.
-pub(super) fn with<R>(run: impl FnOnce(&mut Net) -> R) -> Option<R> {
+pub(crate) fn with<R>(run: impl FnOnce(&mut Net) -> R) -> Option<R> {
     NET.with(|cell| cell.borrow_mut().as_mut().map(run))
 }
 
 /// The virtual time, where there is one.
-pub(super) fn now() -> Option<Instant> {
+pub(crate) fn now() -> Option<Instant> {
     with(|net| net.base + net.time)
 }
 
 /// The address of a host on a cable.
-pub(super) fn address(host: usize, cable: usize) -> IpAddr {
+pub(crate) fn address(host: usize, cable: usize) -> IpAddr {
     IpAddr::from([10, cable as u8, 0, host as u8 + 1])
 }
 
@@ -123,17 +125,18 @@ fn place_of(ip: IpAddr) -> (usize, usize) {
 }
 
 /// The simulated network of this thread, while this lives.
-pub(super) struct Sim;
+pub(crate) struct Sim;
 
 impl Sim {
     /// A network of these cables, of each what leads to higher hosts and to lower ones.
-    pub(super) fn begin(seed: u64, cables: Vec<[Weather; 2]>) -> Sim {
+    pub(crate) fn begin(seed: u64, cables: Vec<[Weather; 2]>) -> Sim {
         let net = Net {
             random: ChaCha8Rng::seed_from_u64(seed),
             base: Instant::now(),
             time: Duration::ZERO,
             cables,
             cuts: BTreeSet::new(),
+            bears: HashMap::new(),
             host: 0,
             places: HashMap::new(),
             by_port: HashMap::new(),
@@ -151,50 +154,55 @@ impl Sim {
     }
 
     /// The hash of all that happened.
-    pub(super) fn trace(&self) -> u64 {
+    pub(crate) fn trace(&self) -> u64 {
         self.with(|net| net.trace.finish())
     }
 
     /// The time that has passed.
-    pub(super) fn time(&self) -> Duration {
+    pub(crate) fn time(&self) -> Duration {
         self.with(|net| net.time)
     }
 
     /// Time passes until then.
-    pub(super) fn pass_until(&self, time: Duration) {
+    pub(crate) fn pass_until(&self, time: Duration) {
         self.with(|net| net.time = net.time.max(time));
     }
 
     /// Sockets are opened on this host from now on.
-    pub(super) fn be_at(&self, host: usize) {
+    pub(crate) fn be_at(&self, host: usize) {
         self.with(|net| net.host = host);
     }
 
     /// Whether anything comes through a cable in one direction between two hosts.
-    pub(super) fn set_cut(&self, cable: usize, [from, to]: [usize; 2], is_cut: bool) {
+    pub(crate) fn set_cut(&self, cable: usize, [from, to]: [usize; 2], is_cut: bool) {
         self.with(|net| match is_cut {
             true => net.cuts.insert((cable, from, to)),
             false => net.cuts.remove(&(cable, from, to)),
         });
     }
 
+    /// All datagrams of a host bear its address on this cable, as where a kernel has several cards in one network.
+    pub(crate) fn set_sender(&self, host: usize, cable: usize) {
+        self.with(|net| net.bears.insert(host, cable));
+    }
+
     /// Cables have other weather from now on.
-    pub(super) fn set_weather(&self, cables: Vec<[Weather; 2]>) {
+    pub(crate) fn set_weather(&self, cables: Vec<[Weather; 2]>) {
         self.with(|net| net.cables = cables);
     }
 
     /// Datagrams that a host has sent by a cable, or tried to.
-    pub(super) fn sent(&self, host: usize, cable: usize) -> u64 {
+    pub(crate) fn sent(&self, host: usize, cable: usize) -> u64 {
         self.with(|net| net.sent.get(&(host, cable)).copied().unwrap_or(0))
     }
 
     /// Anybody's datagram comes to a port now.
-    pub(super) fn throw(&self, from: SocketAddr, port: u16, bytes: Vec<u8>) {
+    pub(crate) fn throw(&self, from: SocketAddr, port: u16, bytes: Vec<u8>) {
         self.with(|net| net.arrive(from, port, net.time, bytes));
     }
 
     /// What has come to a port and was not read is taken away.
-    pub(super) fn catch(&self, port: u16) -> Vec<Vec<u8>> {
+    pub(crate) fn catch(&self, port: u16) -> Vec<Vec<u8>> {
         self.with(|net| {
             let Some(place) = net.at_port(port) else { return Vec::new() };
             let flying = std::mem::take(&mut place.flying).into_sorted_vec();
@@ -203,14 +211,16 @@ impl Sim {
     }
 
     /// When the set of who hears at a port has news.
-    pub(super) fn news_at(&self, port: u16) -> Option<Duration> {
+    pub(crate) fn news_at(&self, port: u16) -> Option<Duration> {
         self.with(|net| {
             let now = net.time;
             let place = net.at_port(port)?;
             let comes = place.flying.peek().map(|Reverse((at, ..))| *at);
             let comes = if place.ready.is_empty() { comes } else { Some(now) };
-            let room = place.wants_room.then_some(place.full_until);
-            [comes, room].into_iter().flatten().min().map(|at| at.max(now))
+            let host = place.host;
+            let waits = net.places.values().filter(|place| place.host == host && place.wants_room);
+            let room = waits.map(|place| place.full_until);
+            comes.into_iter().chain(room).min().map(|at| at.max(now))
         })
     }
 }
@@ -223,7 +233,7 @@ impl Drop for Sim {
 
 /// For the sockets.
 impl Net {
-    pub(super) fn open(&mut self, fd: RawFd) -> u16 {
+    pub(crate) fn open(&mut self, fd: RawFd) -> u16 {
         let port = self.next_port;
         self.next_port += 1;
         let place = Place {
@@ -242,7 +252,7 @@ impl Net {
         port
     }
 
-    pub(super) fn close(&mut self, fd: RawFd) {
+    pub(crate) fn close(&mut self, fd: RawFd) {
         if let Some(place) = self.places.remove(&fd) {
             self.by_port.remove(&place.port);
         }
@@ -256,25 +266,25 @@ impl Net {
         self.places.get_mut(self.by_port.get(&port)?)
     }
 
-    pub(super) fn set_receive_bytes(&mut self, fd: RawFd, bytes: usize) {
+    pub(crate) fn set_receive_bytes(&mut self, fd: RawFd, bytes: usize) {
         self.place(fd).holds = bytes;
     }
 
-    pub(super) fn gather(&mut self, fd: RawFd) {
+    pub(crate) fn gather(&mut self, fd: RawFd) {
         self.place(fd).gathers = true;
     }
 
-    pub(super) fn watch(&mut self, fd: RawFd, interest: Interest) {
-        self.place(fd).wants_room = interest == Interest::ReadWrite;
+    pub(crate) fn watch(&mut self, fd: RawFd, interest: Interest) {
+        self.place(fd).wants_room = interest != Interest::Read;
     }
 
-    pub(super) fn mtu_to(&mut self, to: SocketAddr) -> usize {
+    pub(crate) fn mtu_to(&mut self, to: SocketAddr) -> usize {
         let (cable, _) = place_of(to.ip());
         // The cards of one cable are alike.
         self.cables[cable][0].card
     }
 
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         fd: RawFd,
         to: SocketAddr,
@@ -306,7 +316,8 @@ impl Net {
         if each + HEADERS > weather.sends {
             return failed(libc::EMSGSIZE);
         }
-        let from = SocketAddr::new(address(host, cable), from_port);
+        let bears = self.bears.get(&host).copied().unwrap_or(cable);
+        let from = SocketAddr::new(address(host, bears), from_port);
         for datagram in bytes.chunks(each) {
             *self.sent.entry((host, cable)).or_default() += 1;
             if !self.cuts.contains(&(cable, host, there)) {
@@ -316,7 +327,7 @@ impl Net {
         Ok(true)
     }
 
-    pub(super) fn receive(&mut self, fd: RawFd, to: &mut [u8]) -> Option<(usize, SocketAddr)> {
+    pub(crate) fn receive(&mut self, fd: RawFd, to: &mut [u8]) -> Option<(usize, SocketAddr)> {
         let joins = self.random.random_bool(0.5);
         let (time, place) = (self.time, self.place(fd));
         while place.flying.peek().is_some_and(|Reverse((at, ..))| *at <= time) {

@@ -22,13 +22,13 @@ fn gone() -> io::Error {
 
 /// A socket of the kernel, or of the simulated network, with its port there.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(crate) enum Socket {
     Kernel(sys::udp::Udp),
     Simulated(OwnedFd, u16),
 }
 
 impl Socket {
-    pub(super) fn on(at: SocketAddr) -> io::Result<Socket> {
+    pub(crate) fn on(at: SocketAddr) -> io::Result<Socket> {
         let made = with(|net| {
             let fd = name()?;
             let port = net.open(fd.as_raw_fd());
@@ -37,14 +37,14 @@ impl Socket {
         made.unwrap_or_else(|| sys::udp::Udp::on(at).map(Socket::Kernel))
     }
 
-    pub(super) fn port(&self) -> io::Result<u16> {
+    pub(crate) fn port(&self) -> io::Result<u16> {
         match self {
             Socket::Kernel(socket) => socket.port(),
             Socket::Simulated(_, port) => Ok(*port),
         }
     }
 
-    pub(super) fn set_receive_bytes(&self, bytes: usize) -> io::Result<()> {
+    pub(crate) fn set_receive_bytes(&self, bytes: usize) -> io::Result<()> {
         match self {
             Socket::Kernel(socket) => socket.set_receive_bytes(bytes),
             Socket::Simulated(fd, _) => {
@@ -53,14 +53,14 @@ impl Socket {
         }
     }
 
-    pub(super) fn set_send_bytes(&self, bytes: usize) -> io::Result<()> {
+    pub(crate) fn set_send_bytes(&self, bytes: usize) -> io::Result<()> {
         match self {
             Socket::Kernel(socket) => socket.set_send_bytes(bytes),
             Socket::Simulated(..) => Ok(()),
         }
     }
 
-    pub(super) fn gather(&self) -> bool {
+    pub(crate) fn gather(&self) -> bool {
         match self {
             Socket::Kernel(socket) => socket.gather(),
             Socket::Simulated(fd, _) => with(|net| net.gather(fd.as_raw_fd())).is_some(),
@@ -71,7 +71,7 @@ impl Socket {
     ///
     /// # Safety
     /// Every run is readable for the call.
-    pub(super) unsafe fn send(&self, to: SocketAddr, runs: &[Run], each: u16) -> io::Result<bool> {
+    pub(crate) unsafe fn send(&self, to: SocketAddr, runs: &[Run], each: u16) -> io::Result<bool> {
         match self {
             // SAFETY: passed on.
             Socket::Kernel(socket) => unsafe { socket.send(to, runs, each) },
@@ -84,7 +84,7 @@ impl Socket {
         }
     }
 
-    pub(super) fn receive(&self, to: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+    pub(crate) fn receive(&self, to: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
         match self {
             Socket::Kernel(socket) => socket.receive(to),
             Socket::Simulated(fd, _) => {
@@ -113,27 +113,27 @@ impl AsFd for Socket {
 
 /// A set of the kernel, or of the simulated network.
 #[derive(Debug)]
-pub(super) enum Epoll {
+pub(crate) enum Epoll {
     Kernel(sys::epoll::Epoll),
     Simulated(OwnedFd),
 }
 
 impl Epoll {
-    pub(super) fn new() -> io::Result<Epoll> {
+    pub(crate) fn new() -> io::Result<Epoll> {
         match with(|_| name()) {
             Some(name) => name.map(Epoll::Simulated),
             None => sys::epoll::Epoll::new().map(Epoll::Kernel),
         }
     }
 
-    pub(super) fn add(&self, fd: BorrowedFd<'_>, key: u64, interest: Interest) -> io::Result<()> {
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>, key: u64, interest: Interest) -> io::Result<()> {
         match self {
             Epoll::Kernel(set) => set.add(fd, key, interest),
             Epoll::Simulated(_) => with(|net| net.watch(fd.as_raw_fd(), interest)).ok_or_else(gone),
         }
     }
 
-    pub(super) fn change(
+    pub(crate) fn change(
         &self,
         fd: BorrowedFd<'_>,
         key: u64,
@@ -142,6 +142,13 @@ impl Epoll {
         match self {
             Epoll::Kernel(set) => set.change(fd, key, interest),
             Epoll::Simulated(_) => self.add(fd, key, interest),
+        }
+    }
+
+    pub(crate) fn remove(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        match self {
+            Epoll::Kernel(set) => set.remove(fd),
+            Epoll::Simulated(_) => self.add(fd, 0, Interest::Read),
         }
     }
 }
@@ -156,6 +163,6 @@ impl AsFd for Epoll {
 }
 
 /// See [`sys::udp::mtu_to`].
-pub(super) fn mtu_to(to: SocketAddr) -> io::Result<usize> {
+pub(crate) fn mtu_to(to: SocketAddr) -> io::Result<usize> {
     with(|net| net.mtu_to(to)).map_or_else(|| sys::udp::mtu_to(to), Ok)
 }

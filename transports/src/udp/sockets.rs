@@ -3,30 +3,27 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsFd;
+use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 
-use super::UdpSettings;
-use super::net::{Epoll, Socket};
-use super::train::Train;
+use machine::interfaces::{self, Interface};
+
+use super::net::{self, Epoll, Socket, mtu_to};
+use super::{UdpConfig, UdpSettings};
+use crate::datagrams::{Address, BASE_BYTES, Carrier, Fate, Path, Train};
 use crate::sys::epoll::Interest;
+use crate::sys::udp::TRAIN_BYTES_MAX;
+use crate::tcp::Card;
 
 /// Bytes asked for on the way out: a window of a fast network.
 const SEND_BYTES: usize = 4 << 20;
-
-/// What became of a part of a train.
-pub(super) enum Fate {
-    /// The kernel has taken so many datagrams.
-    Sent(usize),
-    /// It has no room now.
-    NoRoom,
-    /// One is too long for the way.
-    TooLong,
-    /// There is no way by this address now.
-    NoWay(io::Error),
-}
+/// Bytes of headers of UDP and IP.
+const HEADERS_V4: usize = 28;
+const HEADERS_V6: usize = 48;
 
 /// The sockets.
-pub(super) struct Sockets {
+pub struct Sockets {
     all: Vec<Socket>,
     /// Which is next.
     turn: usize,
@@ -34,75 +31,134 @@ pub(super) struct Sockets {
     joins: bool,
     /// It has refused some just now.
     is_refused: bool,
-    port: u16,
+    /// Those that had no room, and those of which the set is to tell when they have: a bit for each.
+    full: u64,
+    watched: u64,
+    /// Where the next datagrams are put, unless it is lent.
+    buffer: Box<[u8]>,
+    epoll: Epoll,
+    own: Vec<Interface>,
+    card: Card,
+    /// Whether the user has named the interfaces at which to hear.
+    is_told: bool,
+}
+
+/// Datagrams that the kernel has joined, in the buffer of the sockets.
+pub struct Lent {
+    buffer: Box<[u8]>,
+    len: usize,
+}
+
+impl Deref for Lent {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+}
+
+/// By the address alone: several sockets send for one that hears.
+impl Address for SocketAddr {
+    type Source = IpAddr;
+
+    #[inline]
+    fn is_of(&self, source: IpAddr) -> bool {
+        self.ip() == source
+    }
+
+    fn name(&self) -> String {
+        self.ip().to_string()
+    }
 }
 
 impl Sockets {
-    /// Opens them at an address, at the first port that is free out of a range, or one of the kernel's
-    /// choice.
+    /// Opens them.
     ///
     /// # Errors
-    /// The kernel's, or no port is free.
-    pub(super) fn open(at: IpAddr, settings: &UdpSettings) -> io::Result<Sockets> {
-        let first = match settings.ports.0 {
-            None => Socket::on(SocketAddr::new(at, 0))?,
-            Some((first, last)) => {
-                let mut tries = (first..=last).map(|port| Socket::on(SocketAddr::new(at, port)));
-                tries.find_map(Result::ok).ok_or_else(|| {
-                    io::Error::other(format!(
-                        "none of the UDP ports {first} to {last} is free on this host: each process needs \
-                         one (FERRITE_UDP_PORTS)"
-                    ))
-                })?
-            }
-        };
-        let port = first.port()?;
-        first.set_receive_bytes(settings.receive_bytes as usize)?;
-        first.gather();
-        let mut all = vec![first];
-        while all.len() < settings.sockets as usize {
-            all.push(Socket::on(SocketAddr::new(at, 0))?);
+    /// The kernel's, no port is free, or none of the wanted interfaces is up.
+    pub(super) fn open(config: &UdpConfig) -> io::Result<Sockets> {
+        let own = interfaces::all()?;
+        let UdpConfig { interfaces, route, one_host, .. } = config;
+        let (mut told, places) =
+            Card::places(&own, interfaces, *route, *one_host, "FERRITE_UDP_INTERFACES")?;
+        if let [only] = places[..] {
+            told.retain(|address| *address == only);
         }
-        all.iter().try_for_each(|socket| socket.set_send_bytes(SEND_BYTES))?;
-        Ok(Sockets { all, turn: 0, joins: true, is_refused: false, port })
+        let all = open_at(place(&places), &config.udp)?;
+        let epoll = Epoll::new()?;
+        epoll.add(all[0].as_fd(), 0, Interest::Read)?;
+        Ok(Sockets {
+            turn: 0,
+            joins: true,
+            is_refused: false,
+            full: 0,
+            watched: 0,
+            buffer: vec![0; TRAIN_BYTES_MAX].into_boxed_slice(),
+            epoll,
+            own,
+            card: Card::new(all[0].port()?, told, *route),
+            is_told: !interfaces.is_empty(),
+            all,
+        })
     }
 
-    /// The port at which this process hears.
-    pub(super) fn port(&self) -> u16 {
-        self.port
+    /// A socket has no room now.
+    #[cold]
+    fn refuse(&mut self, number: usize) -> Fate {
+        self.full |= 1 << number;
+        Fate::NoRoom
     }
 
-    /// Lets a set tell when something has come.
-    pub(super) fn watch(&self, epoll: &Epoll) -> io::Result<()> {
-        epoll.add(self.all[0].as_fd(), 0, Interest::Read)
+    /// Whether the set is also to tell when a socket has room.
+    fn watch(&self, number: usize, wanted: bool) -> io::Result<()> {
+        let (fd, key) = (self.all[number].as_fd(), number as u64);
+        match (number, wanted) {
+            (0, true) => self.epoll.change(fd, key, Interest::ReadWrite),
+            (0, false) => self.epoll.change(fd, key, Interest::Read),
+            (_, true) => self.epoll.add(fd, key, Interest::Write),
+            (_, false) => self.epoll.remove(fd),
+        }
+    }
+}
+
+impl Carrier for Sockets {
+    const NAME: &'static str = "UDP";
+    const LOOKS_ARE_CHEAP: bool = false;
+
+    type Address = SocketAddr;
+    type Lent = Lent;
+
+    fn card(&self) -> String {
+        self.card.to_text()
     }
 
-    /// Whether the set is also to tell when there is room again.
-    pub(super) fn watch_room(&self, epoll: &Epoll, wanted: bool) -> io::Result<()> {
-        epoll.change(
-            self.all[0].as_fd(),
-            0,
-            if wanted { Interest::ReadWrite } else { Interest::Read },
-        )
+    fn ways(&mut self, card: &str, is_here: bool) -> Result<Vec<SocketAddr>, String> {
+        let unread = || format!("its UDP card cannot be read: {card:.100}");
+        let card = Card::from_text(card).ok_or_else(unread)?;
+        // Ranks that were told interfaces hear there alone, also those of one host.
+        Ok(match is_here && self.is_told {
+            true => card.told(),
+            false => card.ways(&self.own, is_here),
+        })
     }
 
-    /// Takes datagrams that have come.
+    fn path(&self, to: SocketAddr) -> Path {
+        let headers = if to.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
+        // Where the kernel cannot say, what every way carries.
+        let mtu = mtu_to(to).unwrap_or(usize::from(BASE_BYTES) + headers);
+        // Where there is no network, the kernel knows what gets there.
+        Path { bytes: mtu.saturating_sub(headers), is_certain: to.ip().is_loopback() }
+    }
+
     #[inline]
-    pub(super) fn receive(&self, to: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        self.all[0].receive(to)
-    }
-
-    /// Sends the next datagrams of a train by the next socket.
-    ///
-    /// # Safety
-    /// What the train holds is readable.
-    #[inline]
-    pub(super) unsafe fn send(&mut self, to: SocketAddr, train: &Train) -> Fate {
+    unsafe fn send(&mut self, to: SocketAddr, train: &Train) -> Fate {
         let Some(part) = train.next(self.joins && !self.is_refused) else { return Fate::Sent(0) };
-        let socket = &self.all[self.turn];
+        let turn = self.turn;
+        let socket = &self.all[turn];
         // SAFETY: by the caller's promise.
         let sent = unsafe { socket.send(to, train.runs(part.runs), part.each) };
-        self.turn = (self.turn + 1) % self.all.len();
+        self.turn = (turn + 1) % self.all.len();
         match sent {
             Ok(true) => {
                 if std::mem::take(&mut self.is_refused) {
@@ -110,7 +166,7 @@ impl Sockets {
                 }
                 Fate::Sent(part.count)
             }
-            Ok(false) => Fate::NoRoom,
+            Ok(false) => self.refuse(turn),
             Err(error) => match error.raw_os_error() {
                 Some(libc::EMSGSIZE) => {
                     self.is_refused = false;
@@ -122,7 +178,7 @@ impl Sockets {
                     self.is_refused = true;
                     Fate::Sent(0)
                 }
-                Some(libc::ENOBUFS | libc::ENOMEM) => Fate::NoRoom,
+                Some(libc::ENOBUFS | libc::ENOMEM) => self.refuse(turn),
                 // A rule of this host's firewall, or a refusal that an earlier datagram met: it counts as
                 // lost on its way.
                 Some(libc::EPERM | libc::ECONNREFUSED) => Fate::Sent(part.count),
@@ -130,14 +186,102 @@ impl Sockets {
             },
         }
     }
+
+    #[inline]
+    fn receive(&mut self) -> Option<(Lent, IpAddr)> {
+        // A refusal that a datagram met on its way: it was lost, as others are.
+        let (len, from) = self.all[0].receive(&mut self.buffer).ok()??;
+        Some((Lent { buffer: std::mem::take(&mut self.buffer), len }, from.ip()))
+    }
+
+    #[inline]
+    fn give_back(&mut self, lent: Lent) {
+        self.buffer = lent.buffer;
+    }
+
+    fn watch_room(&mut self, wanted: bool) {
+        let now = if wanted { self.full } else { 0 };
+        for number in (0..self.all.len()).filter(|number| (now ^ self.watched) >> number & 1 == 1) {
+            // Of a socket that cannot be watched the next look finds out.
+            let _ = self.watch(number, now >> number & 1 == 1);
+        }
+        (self.full, self.watched) = (now, now);
+    }
+
+    fn news(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    #[inline]
+    fn now() -> Instant {
+        net::now()
+    }
+}
+
+/// Opens sockets at an address, the first at the first port that is free out of a range, or one of the kernel's
+/// choice.
+///
+/// # Errors
+/// The kernel's, or no port is free.
+fn open_at(at: IpAddr, settings: &UdpSettings) -> io::Result<Vec<Socket>> {
+    let first = match settings.ports.0 {
+        None => Socket::on(SocketAddr::new(at, 0))?,
+        Some((first, last)) => {
+            let mut tries = (first..=last).map(|port| Socket::on(SocketAddr::new(at, port)));
+            tries.find_map(Result::ok).ok_or_else(|| {
+                io::Error::other(format!(
+                    "none of the UDP ports {first} to {last} is free on this host: each process needs \
+                         one (FERRITE_UDP_PORTS)"
+                ))
+            })?
+        }
+    };
+    first.set_receive_bytes(settings.receive_bytes as usize)?;
+    first.gather();
+    let mut all = vec![first];
+    while all.len() < settings.sockets as usize {
+        all.push(Socket::on(SocketAddr::new(at, 0))?);
+    }
+    all.iter().try_for_each(|socket| socket.set_send_bytes(SEND_BYTES))?;
+    Ok(all)
 }
 
 /// The address to open sockets at for a process that is to be reached at `places`: that one if there is
 /// but one, else all of the host's, since one socket hears everybody.
-pub(super) fn place(places: &[IpAddr]) -> IpAddr {
+fn place(places: &[IpAddr]) -> IpAddr {
     match places {
         [only] => *only,
         _ if places.iter().any(IpAddr::is_ipv6) => Ipv6Addr::UNSPECIFIED.into(),
         _ => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mpi_core::buffer::RawBytes;
+    use mpi_core::header::Header;
+    use mpi_core::port::{Body, PeerId, ProcessName, Transport};
+
+    use crate::datagrams::tests::{config, port};
+    use crate::udp::sim_net::{FAIR, Sim, Weather, address};
+    use crate::udp::{Udp, UdpSettings};
+
+    /// The last of the sockets is full, the others are not.
+    #[test]
+    fn who_waits_for_room_is_woken_by_the_socket_that_had_none() {
+        let sim = Sim::begin(1, vec![[FAIR; 2]]);
+        let mut end =
+            Udp::new(config(0, UdpSettings { sockets: 2, ..UdpSettings::default() })).unwrap();
+        end.add_peer(PeerId(1), &ProcessName { job: "test".into(), rank: 1 });
+        end.set_ways(PeerId(1), vec![(address(1, 0), 7).into()]);
+        let mut send =
+            || end.send(PeerId(1), &Header::default(), Body::Bytes(RawBytes::EMPTY)).unwrap();
+        send();
+        sim.set_weather(vec![[Weather { full: 1.0, ..FAIR }; 2]]);
+        send();
+        assert!(end.is_restless(), "nothing was refused");
+        assert!(sim.news_at(port(&end)).is_some_and(|at| at > Duration::ZERO), "woken for nothing");
     }
 }

@@ -1,9 +1,9 @@
 //! The end: everything was delivered before, and each peer is told that nothing more comes.
 
-use super::Udp;
 use super::peer::State;
+use super::{Carrier, Datagrams};
 
-impl Udp {
+impl<C: Carrier> Datagrams<C> {
     /// Takes leave of everybody with whom something was said.
     pub fn leave(&mut self) {
         for peer in self.peers.places() {

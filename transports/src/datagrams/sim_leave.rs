@@ -7,12 +7,12 @@ use mpi_core::port::{Transport, Why};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::UdpSettings;
-use super::sim_net::FAIR;
 use super::sim_storm::BAD;
 use super::sim_world::World;
 use crate::conformance::pattern;
 use crate::reliability::sim_storm::seeds;
+use crate::udp::UdpSettings;
+use crate::udp::sim_net::FAIR;
 
 /// The leave of all from all is over this soon in fair weather, though cables are cut; and where a third is lost,
 /// so that many questions in a row may be, each of which waits twice as long as the one before it.

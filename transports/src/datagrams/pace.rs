@@ -1,5 +1,5 @@
-//! How often the socket is looked at: each look is a call of the kernel, which costs as much as some looks at
-//! shared memory or at streams.
+//! How often it is looked for what has come, where each look is a call of the kernel, which costs as much as some
+//! looks at shared memory or at streams.
 
 /// Something came lately if it did within so many polls: then each of them looks.
 const BUSY_POLLS: u32 = 4096;
@@ -7,7 +7,7 @@ const BUSY_POLLS: u32 = 4096;
 /// (`node/pace`).
 const GAP: u32 = 32;
 
-/// Polls since something came, and until the socket is looked at.
+/// Polls since something came, and until the next look.
 #[derive(Default)]
 pub(super) struct Pace {
     busy: u32,
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_socket_is_looked_at_each_time_and_a_quiet_one_seldom() {
+    fn where_much_comes_it_is_looked_each_time_and_else_seldom() {
         let mut pace = Pace::default();
         let looks = |pace: &mut Pace, polls| (0..polls).filter(|_| pace.looks()).count() as u32;
         assert_eq!(looks(&mut pace, 10 * GAP), 10);

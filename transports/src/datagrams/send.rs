@@ -6,24 +6,19 @@ use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
 use mpi_core::port::{Body, Full, PeerId, Token};
 
+use super::carrier::Address;
 use super::envelope::Envelope;
-use super::net::mtu_to;
 use super::peer::{Peer, State};
-use super::sockets::Fate;
-use super::train::{AROUND_BYTES, Train};
+use super::train::{AROUND_BYTES, TRAIN_BYTES_MAX, Train};
 use super::tunnel::TUNNEL_BYTES;
 use super::ways::Way;
-use super::{BASE_BYTES, Udp};
+use super::{Carrier, Datagrams, Fate};
 use crate::reliability::{Datagram, Link};
-use crate::sys::udp::TRAIN_BYTES_MAX;
 
-/// Bytes of headers of UDP and IP.
-const HEADERS_V4: usize = 28;
-const HEADERS_V6: usize = 48;
-/// Where the kernel knows no way by an address, it is asked again after so long.
+/// Where the carrier knows no way by an address, it is asked again after so long.
 const NO_WAY_PAUSE: Duration = Duration::from_millis(20);
 
-impl Udp {
+impl<C: Carrier> Datagrams<C> {
     /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
     #[inline]
     pub(super) fn send_frame(
@@ -88,28 +83,25 @@ impl Udp {
             to.link.change_path();
             // What was under way goes again, and at once.
             to.is_stopped = true;
-            tracing::info!(from = self.config.rank, to = to.rank, way = ?to.ways.current(), "another way is used");
+            tracing::info!(from = self.me.rank, to = to.rank, way = ?to.ways.current(), "another way is used");
         }
         self.measure_path(peer);
     }
 
     /// How long datagrams may be on the way in use.
     pub(super) fn measure_path(&mut self, peer: PeerId) {
-        let most = self.config.udp.datagram_bytes as usize;
+        let most = self.limits.datagram_bytes as usize;
         let Some(to) = self.peers.get(peer) else { return };
         let way = match to.ways.current() {
             None => return,
             Some(Way::Tunnel) => return to.link.set_datagram_bytes(TUNNEL_BYTES as u16),
             Some(Way::Address(way)) => way,
         };
-        let headers = if way.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
-        // Where the kernel cannot say, what every way carries.
-        let mtu = mtu_to(way).unwrap_or(usize::from(BASE_BYTES) + headers);
-        let room = mtu.saturating_sub(headers).min(TRAIN_BYTES_MAX);
+        let path = self.carrier.path(way);
+        let room = path.bytes.min(TRAIN_BYTES_MAX);
         let room = if most == 0 { room } else { room.min(most) };
         let room = room.saturating_sub(AROUND_BYTES) as u16;
-        // Where there is no network, the kernel knows what gets there.
-        match way.ip().is_loopback() {
+        match path.is_certain {
             true => to.link.set_datagram_bytes(room),
             false => {
                 to.link.set_datagram_bytes(room.min(self.link.datagram_bytes));
@@ -128,7 +120,7 @@ impl Udp {
     #[inline]
     pub(super) fn pump_at(&mut self, peer: PeerId, now: Duration) {
         let envelope = self.envelope;
-        let goes = |to: &&mut Peer| to.state != State::Down && !to.is_blocked;
+        let goes = |to: &&mut Peer<C::Address>| to.state != State::Down && !to.is_blocked;
         let Some(mut to) = self.peers.get(peer).filter(goes) else { return };
         if to.ways.is_empty() {
             if to.state == State::Up && !self.sought.contains(&peer) {
@@ -160,7 +152,12 @@ impl Udp {
 }
 
 /// Takes what a link has to say now, as much as fits into one train; whether there may be more.
-fn fill(train: &mut Train, to: &mut Peer, envelope: Envelope, now: Duration) -> bool {
+fn fill<A: Address>(
+    train: &mut Train,
+    to: &mut Peer<A>,
+    envelope: Envelope,
+    now: Duration,
+) -> bool {
     train.clear();
     while train.has_room() {
         let Some(datagram) = to.link.next(now) else { return false };
@@ -171,7 +168,7 @@ fn fill(train: &mut Train, to: &mut Peer, envelope: Envelope, now: Duration) -> 
     true
 }
 
-impl Udp {
+impl<C: Carrier> Datagrams<C> {
     /// Sends the train, which is for this peer; whether that has to stop for now.
     fn send_train(&mut self, peer: PeerId) -> bool {
         while !self.train.is_empty() {
@@ -179,7 +176,7 @@ impl Udp {
             let Some(Way::Address(way)) = way else { break };
             self.counters.writes += 1;
             // SAFETY: as for `fill`: the link was told nothing since.
-            match unsafe { self.sockets.send(way, &self.train) } {
+            match unsafe { self.carrier.send(way, &self.train) } {
                 Fate::Sent(count) => self.train.sent(count),
                 fate => {
                     self.take_back(peer, fate);
@@ -193,7 +190,7 @@ impl Udp {
     /// Datagrams of a train could not be sent.
     #[cold]
     fn take_back(&mut self, peer: PeerId, fate: Fate) {
-        let (now, has_tunnel) = (self.now(), self.limits().tunnel.is_some());
+        let (now, has_tunnel) = (self.now(), self.waits().tunnel.is_some());
         let Some(to) = self.peers.get(peer) else { return };
         let bytes = self.train.refused_bytes();
         self.train.unsent().for_each(|number| to.link.take_back(number));
@@ -203,14 +200,14 @@ impl Udp {
             Fate::NoRoom => {
                 to.is_blocked = true;
                 self.blocked.push(peer);
-                let _ = self.sockets.watch_room(&self.epoll, true);
+                self.carrier.watch_room(true);
             }
             Fate::TooLong => {
                 to.link.too_big(now, bytes);
                 to.stop_until(now, peer, &mut self.watch);
             }
             Fate::NoWay(error) => {
-                tracing::info!(from = self.config.rank, to = to.rank, %error, "a way is gone");
+                tracing::info!(from = self.me.rank, to = to.rank, %error, "a way is gone");
                 to.stop_until(now + NO_WAY_PAUSE, peer, &mut self.watch);
                 if to.ways.skip(has_tunnel) {
                     self.take_path(peer);
@@ -223,7 +220,7 @@ impl Udp {
     pub(super) fn send_aside(
         &mut self,
         peer: PeerId,
-        way: Way,
+        way: Way<C::Address>,
         make: impl FnOnce(&mut Link) -> Datagram<'_>,
     ) {
         let envelope = self.envelope;
@@ -241,7 +238,7 @@ impl Udp {
                 // SAFETY: as above.
                 unsafe { self.train.push(&datagram, envelope, &to.there) };
                 // SAFETY: the train has memory of its own alone. Where there is no way, nobody answers.
-                let _ = unsafe { self.sockets.send(address, &self.train) };
+                let _ = unsafe { self.carrier.send(address, &self.train) };
                 self.train.clear();
             }
         }
@@ -256,7 +253,7 @@ impl Udp {
             self.pump(peer);
         }
         if self.blocked.is_empty() {
-            let _ = self.sockets.watch_room(&self.epoll, false);
+            self.carrier.watch_room(false);
         }
     }
 }

@@ -6,8 +6,9 @@
 //! Out: where to send, and what to try. Silence alone moves nothing: a rank that computes, or waits for a
 //! core, answers by no way. The tunnel, for which a connection has to be made, is tried last.
 
-use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+
+use super::carrier::Address;
 
 /// Between two trials passes so much time, or this part of the silence …
 const TRIAL_GAP: Duration = Duration::from_millis(100);
@@ -19,7 +20,7 @@ const DOUBT: Duration = Duration::from_millis(100);
 
 /// For how long an answer may be due.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct Waits {
     /// Before other ways are tried.
     pub others: Duration,
     /// Before the tunnel is, if there is one.
@@ -28,34 +29,39 @@ pub(super) struct Limits {
 
 /// A way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    Address(SocketAddr),
+pub(super) enum Way<A> {
+    Address(A),
     Tunnel,
 }
 
 /// By what a datagram came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum From {
-    Address(IpAddr),
+pub(super) enum From<S> {
+    Address(S),
     Tunnel,
 }
 
 /// The ways to one peer.
-#[derive(Default)]
-pub(super) struct Ways {
-    list: Box<[SocketAddr]>,
+pub(super) struct Ways<A> {
+    list: Box<[A]>,
     /// The one in use: behind all addresses, the tunnel.
     at: u32,
-    /// When another was last tried, and which.
+    /// When another was last tried, and which while an answer is due.
     tried_at: Duration,
     tried: u32,
     /// The way by which the peer's newest datagram came.
     heard_by: u32,
 }
 
-impl Ways {
+impl<A> Default for Ways<A> {
+    fn default() -> Ways<A> {
+        Ways { list: Box::default(), at: 0, tried_at: Duration::ZERO, tried: 0, heard_by: 0 }
+    }
+}
+
+impl<A: Address> Ways<A> {
     /// The ways by these addresses.
-    pub(super) fn new(list: Vec<SocketAddr>) -> Ways {
+    pub(super) fn new(list: Vec<A>) -> Ways<A> {
         Ways { list: list.into(), ..Ways::default() }
     }
 
@@ -67,11 +73,11 @@ impl Ways {
 
     /// The way in use.
     #[inline]
-    pub(super) fn current(&self) -> Option<Way> {
+    pub(super) fn current(&self) -> Option<Way<A>> {
         self.way(self.at)
     }
 
-    fn way(&self, number: u32) -> Option<Way> {
+    fn way(&self, number: u32) -> Option<Way<A>> {
         match self.list.get(number as usize) {
             Some(address) => Some(Way::Address(*address)),
             None => (!self.list.is_empty()).then_some(Way::Tunnel),
@@ -80,22 +86,22 @@ impl Ways {
 
     /// The number of the way that a datagram came by.
     #[inline]
-    fn number(&self, from: From) -> Option<u32> {
+    fn number(&self, from: From<A::Source>) -> Option<u32> {
         match from {
-            From::Address(ip) => {
-                self.list.iter().position(|way| way.ip() == ip).map(|at| at as u32)
+            From::Address(source) => {
+                self.list.iter().position(|way| way.is_of(source)).map(|at| at as u32)
             }
             From::Tunnel => Some(self.list.len() as u32),
         }
     }
 
     /// Whether the way of this number is the one that a datagram came by.
-    pub(super) fn is(&self, number: u8, from: From) -> bool {
+    pub(super) fn is(&self, number: u8, from: From<A::Source>) -> bool {
         self.number(from) == Some(number.into())
     }
 
     /// The way by which a datagram came.
-    pub(super) fn of(&self, from: From) -> Option<Way> {
+    pub(super) fn of(&self, from: From<A::Source>) -> Option<Way<A>> {
         self.number(from).and_then(|number| self.way(number))
     }
 
@@ -106,18 +112,21 @@ impl Ways {
     }
 
     /// Whether a datagram that came so may say something of the ways: it did not come by the best one, or
-    /// that is not in use, or another one before did not.
+    /// that is not in use, or another one before did not, or others were tried.
     #[inline]
-    pub(super) fn is_news(&self, from: From) -> bool {
-        let best = self.list.first().map(SocketAddr::ip);
-        self.at | self.heard_by != 0 || best.is_none_or(|best| from != From::Address(best))
+    pub(super) fn is_news(&self, from: From<A::Source>) -> bool {
+        let is_best = match (self.list.first(), from) {
+            (Some(best), From::Address(source)) => best.is_of(source),
+            _ => false,
+        };
+        self.at | self.heard_by | self.tried != 0 || !is_best
     }
 
     /// What is said of the way to a rank where that is not the best one.
     pub(super) fn tell(&self, rank: u32) -> Option<String> {
-        let best = self.list.first().filter(|_| self.is_second_best())?.ip();
+        let best = self.list.first().filter(|_| self.is_second_best())?.name();
         let way = match self.current()? {
-            Way::Address(way) => way.ip().to_string(),
+            Way::Address(way) => way.name(),
             Way::Tunnel => "TCP".to_owned(),
         };
         Some(format!("rank {rank} by {way}, since {best} does not answer"))
@@ -129,7 +138,7 @@ impl Ways {
         &self,
         silence: Option<Duration>,
         now: Duration,
-        limits: &Limits,
+        limits: &Waits,
     ) -> Option<Duration> {
         let has_others = self.list.len() > 1 || limits.tunnel.is_some();
         let silence = silence.filter(|_| has_others);
@@ -148,8 +157,8 @@ impl Ways {
         &mut self,
         silence: Option<Duration>,
         now: Duration,
-        limits: &Limits,
-    ) -> Option<(u8, Way)> {
+        limits: &Waits,
+    ) -> Option<(u8, Way<A>)> {
         if self.trial_at(silence, now, limits).is_none_or(|at| at > now) {
             return None;
         }
@@ -163,6 +172,11 @@ impl Ways {
         };
         self.tried = next;
         Some((next as u8, self.way(next)?))
+    }
+
+    /// No answer is due by the way in use.
+    pub(super) fn rest(&mut self) {
+        self.tried = 0;
     }
 
     /// A trial of the way of this number was answered, while an answer by the one in use is due for so long.
@@ -191,7 +205,7 @@ impl Ways {
     /// follows, as one does whose own choice is not answered.
     pub(super) fn heard(
         &mut self,
-        from: From,
+        from: From<A::Source>,
         silence: Option<Duration>,
         is_senior: bool,
         asks: bool,
@@ -213,18 +227,20 @@ impl Ways {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
-    fn ways() -> Ways {
+    fn ways() -> Ways<SocketAddr> {
         Ways::new(["10.0.0.1:7", "10.0.1.1:7"].map(|way| way.parse().unwrap()).into())
     }
 
     const MS: Duration = Duration::from_millis(1);
-    const ALONE: Limits = Limits { others: Duration::from_millis(200), tunnel: None };
-    const TUNNEL: Limits = Limits { tunnel: Some(Duration::from_millis(2500)), ..ALONE };
+    const ALONE: Waits = Waits { others: Duration::from_millis(200), tunnel: None };
+    const TUNNEL: Waits = Waits { tunnel: Some(Duration::from_millis(2500)), ..ALONE };
 
     /// Numbers of the ways tried where nothing is ever answered, and when.
-    fn trials(ways: &mut Ways, limits: &Limits) -> Vec<(u64, u8)> {
+    fn trials(ways: &mut Ways<SocketAddr>, limits: &Waits) -> Vec<(u64, u8)> {
         let (mut now, mut all) = (Duration::ZERO, Vec::new());
         while now < 60_000 * MS {
             now += MS;
@@ -263,10 +279,10 @@ mod tests {
 
     #[test]
     fn one_way_alone_is_kept() {
-        let mut ways = Ways::new(vec!["10.0.0.1:7".parse().unwrap()]);
+        let mut ways = Ways::<SocketAddr>::new(vec!["10.0.0.1:7".parse().unwrap()]);
         assert!(trials(&mut ways, &ALONE).is_empty() && !ways.skip(false));
         assert!(matches!(ways.current(), Some(Way::Address(_))));
-        let mut ways = Ways::new(vec!["10.0.0.1:7".parse().unwrap()]);
+        let mut ways = Ways::<SocketAddr>::new(vec!["10.0.0.1:7".parse().unwrap()]);
         let all = trials(&mut ways, &TUNNEL);
         assert!(!all.is_empty() && all.iter().all(|(at, number)| *number == 1 && *at >= 2500));
         assert!(ways.skip(true) && ways.current() == Some(Way::Tunnel));

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mpi_core::port::PeerId;
 
-use super::Udp;
 use super::peer::State;
+use super::{Carrier, Datagrams};
 
 /// To look at one takes some 50 ns. Between two looks at all passes so much time for each, so that many do not
 /// take all of it.
@@ -52,18 +52,18 @@ impl Watch {
     }
 }
 
-impl Udp {
+impl<C: Carrier> Datagrams<C> {
     /// Notes when a peer wants to be looked at.
     #[inline]
     pub(super) fn note(&mut self, peer: PeerId, now: Duration) {
-        let limits = self.limits();
+        let waits = self.waits();
         // Who waits for room is woken by that.
         let Some(to) = self.peers.get(peer).filter(|to| !to.is_blocked) else { return };
         let quiet_at = to.used_at + QUIET;
         // What a busy link may need again is kept for a while.
         let lasts = Some(quiet_at).filter(|at| *at > now);
         let silence = to.link.silence(now);
-        let trial = to.ways.trial_at(silence, now, &limits);
+        let trial = to.ways.trial_at(silence, now, &waits);
         let tries = to.state == State::Up && (silence.is_some() || lasts.is_some());
         let trial = trial.filter(|_| tries);
         // Who was stopped has its time already.
@@ -97,9 +97,9 @@ impl Udp {
 
     /// Tries another way, where the one in use is silent or not the best.
     fn try_others(&mut self, peer: PeerId, now: Duration) {
-        let limits = self.limits();
+        let waits = self.waits();
         let Some(to) = self.peers.get(peer).filter(|to| to.state == State::Up) else { return };
-        if let Some((number, way)) = to.ways.next_trial(to.link.silence(now), now, &limits) {
+        if let Some((number, way)) = to.ways.next_trial(to.link.silence(now), now, &waits) {
             self.send_aside(peer, way, |link| link.next_trial(now, number));
         }
     }

@@ -9,14 +9,14 @@ use mpi_core::port::Transport;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::UdpSettings;
 use super::envelope::{ENVELOPE_BYTES, Envelope};
-use super::sim_net::{FAIR, address};
 use super::sim_world::World;
 use super::tag::{Keys, SHORT_BYTES, TAG_BYTES};
 use super::tests::config;
 use crate::conformance::pattern;
 use crate::reliability::number_of;
+use crate::udp::UdpSettings;
+use crate::udp::sim_net::{FAIR, address};
 
 const BOUND: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_micros(10);

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::UdpSettings;
-use super::sim_net::{FAIR, Weather};
 use super::sim_world::World;
 use crate::conformance::pattern;
+use crate::udp::UdpSettings;
+use crate::udp::sim_net::{FAIR, Weather};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -228,6 +228,26 @@ fn the_last_cable_is_found() {
             talk.cut(0, cut, false);
             talk.all_go_back(&what);
         }
+    }
+}
+
+/// A host with several cards in one network sends from one of its addresses whatever the way, or from one that
+/// it has not told.
+#[test]
+fn who_answers_from_another_address_than_the_one_tried_is_believed() {
+    for bears in [1, 9] {
+        let mut talk = Talk::new(World::new(7, 2, cables(2, FAIR), &settings()), BOTH, MS);
+        talk.world.sim.set_sender(0, bears);
+        talk.go_on(2 * SECOND);
+        assert!(talk.world.is_best(1, 0), "bearing {bears} it is tried for ever");
+        let (moves, tried) = (talk.world.moves(), talk.world.sim.sent(1, 1));
+        talk.go_on(SECOND);
+        assert_eq!((talk.world.moves(), talk.world.sim.sent(1, 1)), (moves, tried));
+        talk.cut(0, BOTH, true);
+        talk.all_hear("cut", GOES_ON);
+        talk.go_on(5 * SECOND);
+        talk.cut(0, BOTH, false);
+        talk.all_go_back("mended");
     }
 }
 

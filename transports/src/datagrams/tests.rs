@@ -6,19 +6,25 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, PeerId, ProcessName, Transport, Why};
 
-use super::net::Socket;
-use super::{Udp, UdpConfig, UdpCounters, UdpSettings};
+use super::Counters;
 use crate::conformance::{Recorder, World, check, pattern};
 use crate::sys::inet::Run;
+use crate::tcp::Card;
+use crate::udp::{Socket, Udp, UdpConfig, UdpSettings};
 
-pub(super) fn config(rank: u32, udp: UdpSettings) -> UdpConfig {
+pub(crate) fn config(rank: u32, udp: UdpSettings) -> UdpConfig {
     let (job, interfaces) = ("test".to_string(), String::new());
     UdpConfig { job, rank, secret: [3; 32], interfaces, route: None, one_host: true, udp }
 }
 
 /// A small window, so that a path is full before a test has sent too much.
-pub(super) fn small() -> UdpSettings {
+pub(crate) fn small() -> UdpSettings {
     UdpSettings { window_bytes: 128 << 10, eager_bytes: 32 << 10, ..UdpSettings::default() }
+}
+
+/// The port at which a transport hears.
+pub(crate) fn port(of: &Udp) -> u16 {
+    Card::from_text(&of.card()).unwrap().port
 }
 
 /// Transports that know each other's names.
@@ -34,9 +40,9 @@ fn names(size: u32, udp: &UdpSettings) -> Vec<Udp> {
 }
 
 /// Transports that know each other's addresses.
-pub(super) fn world(size: u32, udp: &UdpSettings) -> Vec<Udp> {
+pub(crate) fn world(size: u32, udp: &UdpSettings) -> Vec<Udp> {
     let mut ends = names(size, udp);
-    let ports: Vec<u16> = ends.iter().map(|end| end.card().port).collect();
+    let ports: Vec<u16> = ends.iter().map(port).collect();
     for end in &mut ends {
         for (rank, port) in (0..size).zip(&ports) {
             end.set_ways(PeerId(rank), vec![SocketAddr::from(([127, 0, 0, 1], *port))]);
@@ -94,12 +100,12 @@ impl Overheard {
     fn new() -> Overheard {
         let mut ends = names(2, &small());
         let tap = Socket::on(here(0)).unwrap();
-        let port = ends[1].card().port;
+        let port = port(&ends[1]);
         ends[0].set_ways(PeerId(1), vec![here(tap.port().unwrap())]);
         Overheard { world: World::new(ends), tap, port }
     }
 
-    fn counters(&mut self) -> UdpCounters {
+    fn counters(&mut self) -> Counters {
         self.world.transport(1).counters()
     }
 }
@@ -107,7 +113,7 @@ impl Overheard {
 #[test]
 fn a_message_is_one_datagram_and_nobody_shakes_hands() {
     let mut ends = names(2, &small());
-    let port = ends[1].card().port;
+    let port = port(&ends[1]);
     ends[0].set_ways(PeerId(1), vec![here(port)]);
     let mut world = World::new(ends);
     world.send(0, 1, &eager(1), b"hello");
@@ -167,7 +173,7 @@ fn ranks_of_other_jobs_and_secrets_are_strangers() {
         let mut stranger =
             Udp::new(UdpConfig { job: job.into(), secret, ..config(0, small()) }).unwrap();
         stranger.add_peer(PeerId(1), &ProcessName { job: job.into(), rank: 1 });
-        stranger.set_ways(PeerId(1), vec![here(ends[1].card().port)]);
+        stranger.set_ways(PeerId(1), vec![here(port(&ends[1]))]);
         let body = Body::Bytes(RawBytes::from(&b"evil"[..]));
         stranger.send(PeerId(1), &eager(1), body).unwrap();
         ends[0] = stranger;
@@ -183,7 +189,7 @@ fn ranks_of_other_jobs_and_secrets_are_strangers() {
 #[test]
 fn who_was_not_met_is_sought_when_it_is_to_be_answered() {
     let ends = names(2, &small());
-    let ports = [0, 1].map(|end| ends[end].card().port);
+    let ports = [0, 1].map(|end| port(&ends[end]));
     let mut world = World::new(ends);
     world.send(0, 1, &eager(1), b"hello");
     assert_eq!(world.transport(0).sought_blindly(), Some(PeerId(1)));
@@ -199,11 +205,11 @@ fn who_was_not_met_is_sought_when_it_is_to_be_answered() {
 #[test]
 fn an_address_to_which_no_way_leads_is_passed_over() {
     let mut ends = names(2, &small());
-    let there = here(ends[1].card().port);
+    let there = here(port(&ends[1]));
     // Who hears at the loopback alone has no way to an address of another host.
     let nowhere = SocketAddr::from(([192, 0, 2, 1], 9));
     ends[0].set_ways(PeerId(1), vec![nowhere, there]);
-    let back = here(ends[0].card().port);
+    let back = here(port(&ends[0]));
     ends[1].set_ways(PeerId(0), vec![back]);
     let mut world = World::new(ends);
     world.send(0, 1, &eager(1), &pattern(1, 3000));
@@ -220,13 +226,27 @@ fn whom_another_network_gives_up_is_kept_if_it_was_heard_lately() {
     world.run_until("that is known", |world| world.transport(0).is_flushed());
     let udp = world.transport(0);
     assert_eq!(udp.part(PeerId(1), Why::Lost("no route".into())), None);
-    assert!(udp.spared().eq([PeerId(1)]));
+    assert_eq!(udp.spared(), [PeerId(1)]);
     world.send(0, 1, &eager(2), b"again");
     world.run_until("it has come", |world| world.got(1).frames.len() == 2);
     // Who has left there has left.
     let udp = world.transport(0);
     assert_eq!(udp.part(PeerId(1), Why::Finalized), Some(Why::Finalized));
     assert_eq!(udp.part(PeerId(1), Why::Finalized), None, "told twice");
+}
+
+/// A sentence says by which network a peer was to be reached, and what the other one has found.
+#[test]
+fn who_is_lost_to_both_networks_is_told_of_by_both_names() {
+    let mut ends = names(2, &small());
+    ends[0].set_ways(PeerId(1), vec![here(9)]);
+    let body = Body::Bytes(RawBytes::from(&b"hello"[..]));
+    ends[0].send(PeerId(1), &eager(1), body).unwrap();
+    let told = ends[0].part(PeerId(1), Why::Lost("no route by TCP".into()));
+    let Some(Why::Undelivered { how, .. }) = told else { panic!("{told:?}") };
+    let expected =
+        "rank 0 cannot reach rank 1 by UDP: nothing has come from it; and no route by TCP";
+    assert_eq!(how, expected);
 }
 
 /// Both networks say in one poll that a peer has left.

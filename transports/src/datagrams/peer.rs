@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use mpi_core::port::PeerId;
 
-use super::UdpConfig;
+use super::carrier::Address;
+use super::settings::Identity;
 use super::tag::Keys;
 use super::watch::Watch;
 use super::ways::Ways;
@@ -22,26 +23,26 @@ pub(super) enum State {
 }
 
 /// A peer of which only the name is known costs this much.
-pub(super) struct Known {
+pub(super) struct Known<A> {
     pub rank: u32,
-    pub peer: Option<Box<Peer>>,
+    pub peer: Option<Box<Peer<A>>>,
 }
 
 /// A peer to which or from which something came.
-pub(super) struct Peer {
+pub(super) struct Peer<A> {
     pub rank: u32,
     pub link: Link,
     pub state: State,
     /// Keys for what goes there and what comes from there.
     pub there: Keys,
     pub here: Keys,
-    pub ways: Ways,
+    pub ways: Ways<A>,
     /// Whether it is among those that are looked at when their time comes.
     pub is_watched: bool,
     /// Whether it has datagrams to be sent of which its link's own times know nothing: they were taken back, or
     /// another way is in use.
     pub is_stopped: bool,
-    /// Whether its datagrams wait until the kernel has room.
+    /// Whether its datagrams wait until the carrier has room.
     pub is_blocked: bool,
     /// Whether its datagrams wait for the end of a hold.
     pub is_held: bool,
@@ -51,17 +52,17 @@ pub(super) struct Peer {
 
 // SAFETY: the addresses in its link are of memory that belongs to requests, which any thread may read and
 // write; they are touched by the owner of the transport alone.
-unsafe impl Send for Peer {}
+unsafe impl<A: Send> Send for Peer<A> {}
 
-impl Peer {
-    pub(super) fn new(config: &UdpConfig, job: &[u8], link: &Config, rank: u32) -> Peer {
-        let keys = |from, to| Keys::new(&config.secret, job, from, to);
+impl<A: Address> Peer<A> {
+    pub(super) fn new(me: &Identity, job: &[u8], link: &Config, rank: u32) -> Peer<A> {
+        let keys = |from, to| Keys::new(&me.secret, job, from, to);
         Peer {
             rank,
             link: Link::new(link),
             state: State::Up,
-            there: keys(config.rank, rank),
-            here: keys(rank, config.rank),
+            there: keys(me.rank, rank),
+            here: keys(rank, me.rank),
             ways: Ways::default(),
             is_watched: false,
             is_stopped: false,
@@ -85,16 +86,21 @@ impl Peer {
 }
 
 /// The peers, by place and by rank.
-#[derive(Default)]
-pub(super) struct Peers {
-    all: Vec<Known>,
+pub(super) struct Peers<A> {
+    all: Vec<Known<A>>,
     by_rank: Vec<u32>,
+}
+
+impl<A> Default for Peers<A> {
+    fn default() -> Peers<A> {
+        Peers { all: Vec::new(), by_rank: Vec::new() }
+    }
 }
 
 /// No peer has this place.
 const NOBODY: u32 = u32::MAX;
 
-impl Peers {
+impl<A: Address> Peers<A> {
     /// Makes a peer known; `rank` if it is of this job.
     pub(super) fn add(&mut self, peer: PeerId, rank: u32, is_of_job: bool) {
         let place = peer.0 as usize;
@@ -122,23 +128,23 @@ impl Peers {
 
     /// What is known of a peer.
     #[inline]
-    pub(super) fn known(&mut self, peer: PeerId) -> Option<&mut Known> {
+    pub(super) fn known(&mut self, peer: PeerId) -> Option<&mut Known<A>> {
         self.all.get_mut(peer.0 as usize)
     }
 
     /// A peer with which something was said.
     #[inline]
-    pub(super) fn get(&mut self, peer: PeerId) -> Option<&mut Peer> {
+    pub(super) fn get(&mut self, peer: PeerId) -> Option<&mut Peer<A>> {
         self.all.get_mut(peer.0 as usize)?.peer.as_deref_mut()
     }
 
     /// All with which something was said.
-    pub(super) fn met(&self) -> impl Iterator<Item = &Peer> {
+    pub(super) fn met(&self) -> impl Iterator<Item = &Peer<A>> {
         self.all.iter().filter_map(|known| known.peer.as_deref())
     }
 
     /// Their places.
-    pub(super) fn places(&self) -> impl Iterator<Item = PeerId> + use<> {
+    pub(super) fn places(&self) -> impl Iterator<Item = PeerId> + use<A> {
         (0..self.all.len() as u32).map(PeerId)
     }
 }

@@ -1,4 +1,4 @@
-//! Datagrams of one peer on their way into one call of the kernel: fronts and short contents in memory of
+//! Datagrams of one peer that leave together, in one call where the carrier can: fronts and short contents in memory of
 //! our own, longer contents where they are.
 //!
 //! Before the bytes of a link stands an envelope, behind them a tag.
@@ -11,7 +11,8 @@ use super::envelope::{ENVELOPE_BYTES, Envelope};
 use super::tag::{Keys, SHORT_BYTES, TAG_BYTES};
 use crate::reliability::{Content, Datagram};
 use crate::sys::inet::Run;
-use crate::sys::udp::{TRAIN_BYTES_MAX, TRAIN_MAX};
+pub(super) use crate::sys::udp::TRAIN_BYTES_MAX;
+use crate::sys::udp::TRAIN_MAX;
 
 /// Bytes around those of a link.
 pub(super) const AROUND_BYTES: usize = ENVELOPE_BYTES + TAG_BYTES;
@@ -30,7 +31,7 @@ struct Wagon {
 }
 
 /// Datagrams that go in one call.
-pub(super) struct Part {
+pub struct Part {
     /// Where their bytes are.
     pub runs: Range<usize>,
     /// Bytes of each but the last; 0 if there is but one.
@@ -40,7 +41,7 @@ pub(super) struct Part {
 }
 
 /// Datagrams that are sent together. Their contents stay where they are until then.
-pub(super) struct Train {
+pub struct Train {
     own: Box<[u8]>,
     used: usize,
     runs: Vec<Run>,
@@ -151,7 +152,7 @@ impl Train {
     /// The next datagrams that go in one call: of one length, the last of which may be shorter; a single one
     /// unless they may be `joined`.
     #[inline]
-    pub(super) fn next(&self, joined: bool) -> Option<Part> {
+    pub fn next(&self, joined: bool) -> Option<Part> {
         let wagons = &self.wagons[self.first..];
         let Wagon { bytes: each, is_probe, .. } = *wagons.first()?;
         let joins = joined && !is_probe;
@@ -166,7 +167,7 @@ impl Train {
     }
 
     /// The runs of a part of the train.
-    pub(super) fn runs(&self, range: Range<usize>) -> &[Run] {
+    pub fn runs(&self, range: Range<usize>) -> &[Run] {
         &self.runs[range]
     }
 

@@ -9,10 +9,10 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Activity, Body, PeerId, ProcessName, Transport};
 
-use super::sim_net::{Sim, Weather, address};
-use super::tests::config;
-use super::{Udp, UdpSettings};
+use super::tests::{config, port};
 use crate::conformance::Recorder;
+use crate::udp::sim_net::{Sim, Weather, address};
+use crate::udp::{Udp, UdpSettings};
 
 /// How long a datagram takes through the other network.
 const TUNNEL_TAKES: Duration = Duration::from_millis(1);
@@ -64,7 +64,7 @@ impl World {
             for other in 0..size as u32 {
                 udp.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
             }
-            let port = udp.card().port;
+            let port = port(&udp);
             End { udp, got: Recorder::default(), busy_until: Duration::ZERO, port }
         });
         let ends = ends.collect();

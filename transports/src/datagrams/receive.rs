@@ -1,20 +1,20 @@
 //! The way in: datagrams from anybody, of which those with a right tag go to the link of their peer.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::Header;
 use mpi_core::port::{Activity, Landing, PeerId, Sink, Token, Why};
 
+use super::carrier::SourceOf;
 use super::envelope::{ENVELOPE_BYTES, Envelope};
 use super::peer::{Peer, State};
 use super::tag::SHORT_BYTES;
 use super::ways::From;
-use super::{Event, Udp};
+use super::{Carrier, Datagrams};
 use crate::reliability::{Came, Listener, number_of};
 
-/// Calls of the kernel in one poll, before others get their turn.
+/// Looks in one poll, before others get their turn.
 const READS: usize = 8;
 
 /// A link's listener: it passes on to the sink.
@@ -42,11 +42,11 @@ impl<S: Sink> Listener for Ears<'_, S> {
     }
 }
 
-impl Udp {
+impl<C: Carrier> Datagrams<C> {
     /// Takes in what has come, and does what is due (see [`mpi_core::port::Transport::poll`]).
     #[inline]
-    pub(super) fn poll_sockets<S: Sink>(&mut self, sink: &mut S) -> Activity {
-        let mut busy = self.pace.looks() && self.read(sink);
+    pub(super) fn poll_carrier<S: Sink>(&mut self, sink: &mut S) -> Activity {
+        let mut busy = (C::LOOKS_ARE_CHEAP || self.pace.looks()) && self.read(sink);
         if !self.blocked.is_empty() {
             self.unblock();
         }
@@ -56,32 +56,27 @@ impl Udp {
                 self.look_after(now);
             }
         }
-        for event in std::mem::take(&mut self.events) {
+        for (peer, why) in std::mem::take(&mut self.gone) {
             busy = true;
-            match event {
-                Event::Down(peer, why) => sink.peer_down(peer, why),
-            }
+            sink.peer_down(peer, why);
         }
         if busy { Activity::Busy } else { Activity::Idle }
     }
 
-    /// Reads the socket; whether anything came.
+    /// Takes in what has come; whether there was anything.
     #[inline]
     pub(super) fn read<S: Sink>(&mut self, sink: &mut S) -> bool {
         let mut busy = false;
         for _ in 0..READS {
-            match self.sockets.receive(&mut self.buffer) {
-                Ok(Some((len, from))) => {
-                    busy = true;
-                    self.pace.note_news();
-                    self.take(len, from.ip(), sink);
-                    if len < SHORT_BYTES {
-                        // Where trains and long ones come there is more; a short one mostly was all.
-                        break;
-                    }
-                }
-                // A refusal that a datagram met on its way: it was lost, as others are.
-                Ok(None) | Err(_) => break,
+            let Some((lent, from)) = self.carrier.receive() else { break };
+            busy = true;
+            self.pace.note_news();
+            let is_short = lent.len() < SHORT_BYTES;
+            self.take(&lent, from, sink);
+            self.carrier.give_back(lent);
+            if is_short && !C::LOOKS_ARE_CHEAP {
+                // Where trains and long ones come there is more; a short one mostly was all.
+                break;
             }
         }
         self.answer_all();
@@ -100,20 +95,18 @@ impl Udp {
         }
     }
 
-    /// Takes in all datagrams of a train of so many bytes.
+    /// Takes in all datagrams of a train.
     #[inline]
-    fn take<S: Sink>(&mut self, len: usize, from: IpAddr, sink: &mut S) {
-        let buffer = std::mem::take(&mut self.buffer);
+    fn take<S: Sink>(&mut self, train: &[u8], from: SourceOf<C>, sink: &mut S) {
         let now = self.now();
-        let each = Envelope::length_of(&buffer[..len]).unwrap_or(len).max(1);
-        let empty = [&buffer[..0]].into_iter().filter(|_| len == 0);
-        for bytes in buffer[..len].chunks(each).chain(empty) {
+        let each = Envelope::length_of(train).unwrap_or(train.len()).max(1);
+        let empty = [&train[..0]].into_iter().filter(|_| train.is_empty());
+        for bytes in train.chunks(each).chain(empty) {
             self.counters.received += 1;
             if self.take_one(bytes, from, now, sink).is_none() {
                 self.counters.refused += 1;
             }
         }
-        self.buffer = buffer;
     }
 
     /// Takes in a datagram; `None` if it is a stranger's, or was changed on its way.
@@ -121,7 +114,7 @@ impl Udp {
     fn take_one<S: Sink>(
         &mut self,
         bytes: &[u8],
-        from: IpAddr,
+        from: SourceOf<C>,
         now: Duration,
         sink: &mut S,
     ) -> Option<()> {
@@ -136,7 +129,7 @@ impl Udp {
             Some(met) => met,
             // Nothing is kept for it before its first right tag.
             None => {
-                let new = Peer::new(&self.config, &self.job, &self.link, rank);
+                let new = Peer::<C::Address>::new(&self.me, &self.job, &self.link, rank);
                 new.here.open(number, bytes)?;
                 self.peer(peer)?
             }
@@ -152,7 +145,7 @@ impl Udp {
         &mut self,
         peer: PeerId,
         bytes: &[u8],
-        from: From,
+        from: From<SourceOf<C>>,
         now: Duration,
         sink: &mut S,
     ) {
@@ -165,33 +158,47 @@ impl Udp {
         if let Err(breach) = met.link.receive(now, bytes, &mut Ears { peer, sink }) {
             return self.lose(peer, breach.0);
         }
+        let is_trial = met.link.came() == Came::Trial;
         if self.heard.last() != Some(&peer) {
             self.heard.push(peer);
         }
         if met.link.peer_has_left() && met.state == State::Up {
             met.state = State::Left;
-            self.events.push(Event::Down(peer, Why::Finalized));
+            self.gone.push((peer, Why::Finalized));
         }
-        if let Some(silence) = silence {
-            self.judge_way(peer, from, silence, now);
+        if silence.is_some() || is_trial {
+            self.judge_way(peer, from, silence.flatten(), now);
         }
     }
 
     /// A datagram came by another way than the one in use, or may have told that another works.
     #[cold]
-    fn judge_way(&mut self, peer: PeerId, from: From, silence: Option<Duration>, now: Duration) {
-        let rank = self.config.rank;
+    fn judge_way(
+        &mut self,
+        peer: PeerId,
+        from: From<SourceOf<C>>,
+        silence: Option<Duration>,
+        now: Duration,
+    ) {
+        let rank = self.me.rank;
         let Some(met) = self.peers.get(peer) else { return };
         let (is_senior, came) = (rank < met.rank, met.link.came());
         let ways = &met.ways;
-        let works = met.link.trial_came(|number| ways.is(number, from));
+        // The answer itself shows that the way works, also from a host that sends by one address whatever the way.
+        let answers = came == Came::TrialAnswer;
+        let works = met.link.trial_came(|number| answers || ways.is(number, from));
         let mut moves = works.is_some_and(|number| met.ways.works(number, silence));
         if matches!(came, Came::New | Came::Question) {
             let asks = came == Came::Question;
             moves |= met.ways.heard(from, silence, is_senior, asks);
         }
+        if silence.is_none() {
+            met.ways.rest();
+        }
+        // From an address that is not known, an answer may still come by the way in use.
+        let back = met.ways.of(from).or_else(|| met.ways.current());
         if came == Came::Trial
-            && let Some(way) = met.ways.of(from)
+            && let Some(way) = back
         {
             self.send_aside(peer, way, |link| link.answer_to_trial(now));
         }

@@ -7,11 +7,11 @@ use mpi_core::port::{PeerId, Token, Transport};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::UdpSettings;
-use super::sim_net::{FAIR, Weather};
 use super::sim_world::{World, header};
 use crate::conformance::pattern;
 use crate::reliability::sim_storm::{Message, seeds};
+use crate::udp::UdpSettings;
+use crate::udp::sim_net::{FAIR, Weather};
 
 /// What one process says to another.
 struct Plan {

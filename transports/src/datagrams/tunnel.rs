@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use mpi_core::port::{PeerId, Sink, Why};
 
-use super::Udp;
 use super::peer::State;
-use super::ways::{From, Limits};
+use super::ways::{From, Waits};
+use super::{Carrier, Datagrams};
 use crate::tcp::DATAGRAM_BYTES_MAX;
 
 /// Bytes of a link's in a datagram that goes through a tunnel.
@@ -21,7 +21,7 @@ const TUNNEL_TURNS: u32 = 2;
 /// The tunnel's part of the patience, which its network has once more.
 const TUNNEL_SHARE: u32 = 4;
 
-impl Udp {
+impl<C: Carrier> Datagrams<C> {
     /// So many ranks share a processor.
     pub fn set_share(&mut self, ranks: u32) {
         self.share = ranks.max(1);
@@ -34,11 +34,11 @@ impl Udp {
 
     /// How long an answer may be due. For a tunnel a connection has to be made, and who waits for a core is silent
     /// too, the longer the more ranks share it.
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn waits(&self) -> Waits {
         let others = OTHERS_AFTER * self.share;
         let tunnel =
-            (self.config.udp.patience / TUNNEL_SHARE).max(TUNNEL_TURNS * (others - OTHERS_AFTER));
-        Limits { others, tunnel: self.tunnels.then_some(tunnel) }
+            (self.limits.patience / TUNNEL_SHARE).max(TUNNEL_TURNS * (others - OTHERS_AFTER));
+        Waits { others, tunnel: self.tunnels.then_some(tunnel) }
     }
 
     /// Gives each datagram that is to go through the other network to `take`, which says whether it is dealt with;
@@ -55,8 +55,8 @@ impl Udp {
     }
 
     /// Peers whom the other network gave up and who are there, as this one has heard since: told once.
-    pub fn spared(&mut self) -> impl Iterator<Item = PeerId> + use<> {
-        std::mem::take(&mut self.spared).into_iter()
+    pub fn spared(&mut self) -> Vec<PeerId> {
+        std::mem::take(&mut self.spared)
     }
 
     /// A datagram came through the other network.
@@ -72,7 +72,7 @@ impl Udp {
     /// The other network can no longer reach a peer, and says why. What is to be said of that: nothing if this
     /// network has said it before, or has heard of the peer lately; else nothing goes to it any more.
     pub fn part(&mut self, peer: PeerId, why: Why) -> Option<Why> {
-        let (now, patience) = (self.now(), self.config.udp.patience);
+        let (now, patience) = (self.now(), self.limits.patience);
         self.letters.retain(|(one, _)| *one != peer);
         let Some(to) = self.peers.get(peer) else { return Some(why) };
         if to.state != State::Up {
@@ -83,11 +83,20 @@ impl Udp {
             self.spared.push(peer);
             return None;
         }
-        let is_flushed = to.link.is_flushed();
-        self.forget(peer);
+        let since = match heard_at {
+            Some(at) => format!("nothing has come from it for {:.1?}", now.saturating_sub(at)),
+            None => "nothing has come from it".to_owned(),
+        };
+        let (from, rank, is_flushed) = (self.me.rank, to.rank, to.link.is_flushed());
+        self.give_up(peer);
+        let with = |how| {
+            format!("rank {from} cannot reach rank {rank} by {}: {since}; and {how}", C::NAME)
+        };
         Some(match why {
-            Why::Lost(how) if !is_flushed => Why::Undelivered { how, hint: None },
-            why => why,
+            Why::Finalized => Why::Finalized,
+            Why::Lost(how) if is_flushed => Why::Lost(with(how)),
+            Why::Lost(how) => Why::Undelivered { how: with(how), hint: None },
+            Why::Undelivered { how, hint } => Why::Undelivered { how: with(how), hint },
         })
     }
 }

@@ -1,0 +1,105 @@
+//! What carries datagrams: the kernel's sockets ([`crate::udp`]), or queue pairs of a network card. It may lose
+//! them, repeat them, change their order and their bytes.
+//!
+//! In: trains of datagrams, and where each goes. Out: datagrams that have come, and what the way to a peer
+//! carries.
+
+use std::fmt::Debug;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::BorrowedFd;
+use std::time::Instant;
+
+use super::train::Train;
+
+/// Where a peer hears.
+pub trait Address: Copy + PartialEq + Debug {
+    /// What is known of where a datagram comes from.
+    type Source: Copy + PartialEq + Debug;
+
+    /// Whether what comes from there is of who hears here.
+    fn is_of(&self, source: Self::Source) -> bool;
+
+    /// As a report names it.
+    fn name(&self) -> String;
+}
+
+/// What an address tells of senders.
+pub(super) type SourceOf<C> = <<C as Carrier>::Address as Address>::Source;
+
+/// What became of a part of a train.
+#[derive(Debug)]
+pub enum Fate {
+    /// So many datagrams are on their way.
+    Sent(usize),
+    /// There is no room now.
+    NoRoom,
+    /// One is too long for the way.
+    TooLong,
+    /// There is no way by this address now.
+    NoWay(io::Error),
+}
+
+/// What a way carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Path {
+    /// Bytes of a datagram at most, with all that this process puts there.
+    pub bytes: usize,
+    /// Whether that many get there; else it is found out how many do.
+    pub is_certain: bool,
+}
+
+/// One process's end of what carries datagrams.
+pub trait Carrier: Sized {
+    /// What it is called in sentences.
+    const NAME: &'static str;
+    /// Whether it costs next to nothing to look for what has come.
+    const LOOKS_ARE_CHEAP: bool;
+
+    /// Where a peer hears.
+    type Address: Address;
+    /// Bytes that have come. They are given back before the next look.
+    type Lent: Deref<Target = [u8]>;
+
+    /// The text by which peers find this process; as long as a business card may be.
+    fn card(&self) -> String;
+
+    /// Where the process with this card hears, the most promising address first; `is_here` when it runs on this very
+    /// host.
+    ///
+    /// # Errors
+    /// The text, which anybody may have written, is no card, or no way leads there; in a sentence.
+    fn ways(&mut self, card: &str, is_here: bool) -> Result<Vec<Self::Address>, String>;
+
+    /// How long datagrams may be that go there.
+    fn path(&self, to: Self::Address) -> Path;
+
+    /// Sends the next datagrams of a train, which has some.
+    ///
+    /// # Safety
+    /// What the train holds is readable.
+    unsafe fn send(&mut self, to: Self::Address, train: &Train) -> Fate;
+
+    /// One datagram that has come, or several of one sender one behind the other.
+    fn receive(&mut self) -> Option<(Self::Lent, SourceOf<Self>)>;
+
+    /// What was lent comes back.
+    fn give_back(&mut self, lent: Self::Lent);
+
+    /// Whether [`Carrier::news`] is also to tell when there is room again.
+    fn watch_room(&mut self, wanted: bool);
+
+    /// Asks that [`Carrier::news`] becomes readable at the next news; false if there may be some already.
+    fn arm(&mut self) -> bool {
+        true
+    }
+
+    /// What becomes readable when there is news.
+    fn news(&self) -> BorrowedFd<'_>;
+
+    /// The time.
+    #[inline]
+    fn now() -> Instant {
+        Instant::now()
+    }
+}
