@@ -41,6 +41,8 @@ mod restraint;
 #[cfg(not(loom))]
 mod ring;
 #[cfg(not(loom))]
+pub mod ring_order;
+#[cfg(not(loom))]
 pub mod shm;
 #[cfg(not(loom))]
 pub mod sim;

@@ -5,8 +5,9 @@ use std::io;
 use mpi_core::port::{Full, PeerId};
 
 use super::LocalPort;
-use super::nets::Way;
+use super::nets::{Net, Way};
 use super::network::Network;
+use crate::ring_order::Ring;
 use crate::tcp;
 
 /// In which order all connections are made at the start.
@@ -19,47 +20,58 @@ pub enum Mode {
 }
 
 /// How far connecting to all has come.
-pub enum Connecting {
-    /// As a ring, to these peers.
-    Ring(tcp::Ring, Vec<PeerId>),
+pub struct Connecting {
+    /// In a ring, for each network that connects: its peers.
+    rings: Vec<(Network, Ring, Vec<PeerId>)>,
     /// With a thread, to these peers.
-    Served(Box<tcp::Server>, Vec<PeerId>),
+    served: Option<(Box<tcp::Server>, Vec<PeerId>)>,
 }
 
 impl LocalPort {
-    /// Begins to connect to all peers that are reached over TCP. Cards that are missing
+    /// Begins to connect to all peers that are reached over a network with connections. Cards that are missing
     /// are looked up; `None` when one is not there yet.
     ///
     /// # Errors
     /// The kernel gives no thread.
     pub fn start_connecting(&mut self, mode: Mode) -> io::Result<Option<Connecting>> {
-        let count = self.nets.as_ref().map_or(0, |nets| nets.ways.len());
-        let mut peers = Vec::new();
-        let me = self.me;
+        let mut peers = Network::ALL.map(|_| Vec::new());
+        let (count, me) = (self.nets.as_ref().map_or(0, |nets| nets.ways.len()), self.me);
         for peer in (0..count).map(|place| PeerId(place as u32)).filter(|peer| *peer != me) {
             match self.way_to(peer) {
-                Ok(Way::Network(Network::Tcp)) => peers.push(peer),
-                // Datagrams need no connection.
-                Ok(Way::Network(Network::Udp) | Way::SharedMemory | Way::Undecided) => {}
+                Ok(Way::Network(network)) => peers[network as usize].push(peer),
+                Ok(Way::SharedMemory | Way::Undecided) => {}
                 Err(Full) => return Ok(None),
             }
         }
         let (rank, size) = (self.me_name.rank, self.shm.config().size);
-        Ok(Some(match (mode, self.tcp()) {
-            (Mode::Threads, Some(tcp)) => {
-                let server = tcp.start_server(&peers)?;
-                Connecting::Served(Box::new(server), peers)
+        let mut state = Connecting { rings: Vec::new(), served: None };
+        for (network, peers) in Network::ALL.into_iter().zip(peers) {
+            match (network, mode, self.tcp()) {
+                (Network::Tcp, Mode::Threads, Some(tcp)) => {
+                    let server = tcp.start_server(&peers)?;
+                    state.served = Some((Box::new(server), peers));
+                }
+                _ => state.rings.push((network, Ring::new(rank, size), peers)),
             }
-            _ => Connecting::Ring(tcp::Ring::new(rank, size), peers),
-        }))
+        }
+        Ok(Some(state))
     }
 
     /// Goes on with it; whether all are connected.
     pub fn connect(&mut self, state: &mut Connecting) -> bool {
-        let Some(tcp) = self.tcp() else { return true };
-        match state {
-            Connecting::Ring(ring, peers) => tcp.connect_ring(ring, |peer| !peers.contains(&peer)),
-            Connecting::Served(server, peers) => tcp.connect_served(server, peers),
+        let Some(nets) = &mut self.nets else { return true };
+        let mut is_done = true;
+        for (network, ring, peers) in &mut state.rings {
+            let skips = |peer| peers.binary_search(&peer).is_err();
+            is_done &= match nets.get_mut(*network) {
+                Some(Net::Tcp(tcp)) => ring.go_on(tcp, skips),
+                // Datagrams need no connection.
+                Some(Net::Udp(_)) | None => true,
+            };
         }
+        if let (Some((server, peers)), Some(tcp)) = (&mut state.served, nets.tcp()) {
+            is_done &= tcp.connect_served(server, peers);
+        }
+        is_done
     }
 }

@@ -6,7 +6,7 @@
 //! peer says (`output`, `input`). Small frames are written at once, or together with others while
 //! the kernel has no room; pieces of large messages are written from and read into their memory.
 //!
-//! Connections are made when something is first sent, or for all peers at the start (`mode`).
+//! Connections are made when something is first sent, or for all peers at the start (`in_ring`, `server`).
 //! Nothing waits and no thread runs: streams that were busy lately are read at every poll, the
 //! others when the epoll set names them. How often that is while shared memory delivers is for who
 //! polls to say (`node/pace`).
@@ -20,8 +20,8 @@ mod crowd;
 mod doors;
 mod guest;
 mod hello;
+mod in_ring;
 mod input;
-mod mode;
 mod net;
 mod output;
 mod peer;
@@ -36,7 +36,6 @@ mod transfer;
 
 pub use card::Card;
 pub use hello::Secret;
-pub use mode::Ring;
 pub use server::Server;
 pub use settings::{STREAMS_MAX, TcpSettings};
 

@@ -22,6 +22,7 @@ use super::doors::Doors;
 use super::hello::{self, Answer, HELLO_BYTES, Hello, Nonce, Secret, Welcome};
 use super::net::{Epoll, Socket};
 use super::{KEY_LISTENER, KEY_SERVER, StreamId, Tcp, crowd, guest, seek};
+use crate::ring_order::Connects;
 use crate::sys::epoll::Interest;
 use crate::sys::wait;
 

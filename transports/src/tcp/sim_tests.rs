@@ -13,8 +13,9 @@ use mpi_core::settings::TcpSecurity;
 use super::net::Socket;
 use super::sim_net::{HOME, Sim, Weather};
 use super::tests::{small, world};
-use super::{Ring, Tcp, TcpSettings};
+use super::{Tcp, TcpSettings};
 use crate::conformance::{Recorder, World, check, pattern};
+use crate::ring_order::{Connects, Ring};
 use crate::sys::limits::Limits;
 
 /// Seeds tried; more where FERRITE_TEST_SEEDS says so.
@@ -161,7 +162,7 @@ fn who_cannot_make_a_connection_that_is_waited_for_ends_the_job() {
         ([0, 1].map(|rank| Ring::new(rank, 2)), [(); 2].map(|()| Recorder::default()));
     while sinks[1].down.is_empty() {
         for end in 0..2 {
-            ends[end].connect_ring(&mut rings[end], |_| false);
+            rings[end].go_on(&mut ends[end], |_| false);
             look(&mut ends[end], &mut sinks[end]);
         }
     }
