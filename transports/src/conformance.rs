@@ -100,6 +100,11 @@ impl<T: Transport> World<T> {
         self.ends.len() - 1
     }
 
+    /// How many transports there are.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
     /// One of the transports.
     pub fn transport(&mut self, end: usize) -> &mut T {
         &mut self.ends[end].0

@@ -29,6 +29,8 @@ pub mod node;
 #[cfg(not(loom))]
 pub mod offers;
 #[cfg(not(loom))]
+pub mod one_sided_set;
+#[cfg(not(loom))]
 mod past;
 #[cfg(not(loom))]
 mod piece;
