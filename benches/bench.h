@@ -30,6 +30,7 @@ struct options {
     int cold;       /* buffers are walked through COLD_BYTES, not used again and again */
     int bind;       /* each rank must sit on a processor of its own */
     int window; /* messages that are under way together; 0 leaves it to the program */
+    int each;   /* so many exchanges are timed one by one; 0 leaves batches to the program */
     int apart; /* a collective call begins when the last one has ended everywhere */
     const char *only; /* a list of tests, separated by commas; NULL means all */
 };
@@ -66,10 +67,13 @@ static struct options parse(int argc, char **argv)
             o.seconds = atof(argv[++i]);
         else if (!strcmp(argv[i], "--window") && i + 1 < argc)
             o.window = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--each") && i + 1 < argc)
+            o.each = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--only") && i + 1 < argc)
             o.only = argv[++i];
         else
-            complain("options: --sizes A,B --seconds S --only A,B --cold --bind --apart --window N");
+            complain("options: --sizes A,B --seconds S --only A,B --cold --bind --apart --window N "
+                     "--each N");
     }
     return o;
 }

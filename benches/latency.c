@@ -1,5 +1,6 @@
 /* One-way time of a message between two ranks: half of a round trip, the median of several
-   batches. Each side sends from one buffer and receives into another; with --cold both walk
+   batches; or with --each N the median of so many round trips, each timed by itself, which does not
+   notice that some are held up. Each side sends from one buffer and receives into another; with --cold both walk
    through 256 MiB. */
 #include <mpi.h>
 
@@ -23,12 +24,28 @@ static double trips(int rank, int n, int bytes)
     return now() - begin;
 }
 
+static void each_by_itself(int rank, const struct options *o, size_t bytes)
+{
+    double *one = malloc((size_t)o->each * sizeof *one);
+    if (!one)
+        complain("no memory for so many times");
+    for (int i = 0; i < o->each; i++)
+        one[i] = trips(rank, 1, (int)bytes) / 2 * 1e6;
+    if (rank == 0)
+        row("latency", o->cold ? "cold" : "warm", (long)bytes, median(one, o->each), "us");
+    free(one);
+}
+
 static void measure(int rank, const struct options *o, char *memory, size_t room, size_t bytes)
 {
     double batch[BATCHES];
     out = walk_over(memory, room / 2, bytes, o->cold);
     in = walk_over(memory + room / 2, room / 2, bytes, o->cold);
-    trips(rank, 20, (int)bytes);
+    trips(rank, o->each ? 4 : 20, (int)bytes);
+    if (o->each) {
+        each_by_itself(rank, o, bytes);
+        return;
+    }
     int probe = bytes < 65536 ? 200 : 20;
     int n = repetitions(trips(rank, probe, (int)bytes) / probe, o->seconds, 4);
     MPI_Bcast(&n, 1, MPI_INT, 0, MPI_COMM_WORLD);

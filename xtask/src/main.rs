@@ -14,6 +14,7 @@ mod layout;
 mod peers;
 mod place;
 mod rails;
+mod rdma;
 mod report;
 mod run;
 mod setup;
@@ -61,6 +62,8 @@ enum Task {
     /// Measure algorithms of several ports on hosts with several network cards (namespaces; needs
     /// root)
     Rails(Box<rails::Options>),
+    /// Run and measure RDMA in an emulated host with soft-RoCE devices, on any machine
+    Rdma(Box<rdma::Options>),
     /// Random traffic with every word checked, for ten minutes or as long as one likes
     Soak(soak::Options),
     /// Make the environments of the libraries that tests compare with, in target/peers
@@ -113,6 +116,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Bare => bare::bare()?,
         Task::Accept(options) => return accept::accept(&options).map(judged),
         Task::Compare(options) => return compare::compare(&options).map(judged),
+        Task::Rdma(options) => return rdma::rdma(&options).map(judged),
         Task::Tune(options) => return tune::tune(&options).map(judged),
         Task::Check { names } => return checkers::check(&names),
         Task::Test { all } => return test::test(all),

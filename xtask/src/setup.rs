@@ -6,7 +6,8 @@
 use crate::run;
 use anyhow::{Result, bail};
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// Something that the project uses on the machine it is built on.
 struct Need {
@@ -28,6 +29,12 @@ enum Probe {
     Header(&'static str),
     /// Modules that python3 can import.
     Python(&'static str),
+    /// A shared library that the loader finds.
+    Library(&'static str),
+    /// The library that bindgen reads C by, with its own headers.
+    Libclang,
+    /// A program on the search path that needs no library.
+    Static(&'static str),
 }
 
 const NEEDS: &[Need] = &[
@@ -59,8 +66,23 @@ const NEEDS: &[Need] = &[
         probe: Probe::Program("nft"),
     },
     Need {
+        package: "libibverbs-dev",
+        why: "the headers of verbs, for InfiniBand and RoCE; programs run without the library",
+        probe: Probe::Header("infiniband/verbs.h"),
+    },
+    Need {
+        package: "librdmacm-dev",
+        why: "more of these headers, which the crate rdma-sys reads",
+        probe: Probe::Header("rdma/rdma_cma.h"),
+    },
+    Need {
+        package: "libclang-dev",
+        why: "reads these headers for that crate",
+        probe: Probe::Libclang,
+    },
+    Need {
         package: "pkg-config",
-        why: "tests of the installed .pc files",
+        why: "finds the headers of verbs; tests of the installed .pc files",
         probe: Probe::Program("pkg-config"),
     },
     Need {
@@ -89,6 +111,11 @@ const NEEDS: &[Need] = &[
         probe: Probe::Program("valgrind"),
     },
     Need {
+        package: "libfabric1",
+        why: "the tests of FERRITE_TRANSPORT=ofi",
+        probe: Probe::Library("libfabric.so.1"),
+    },
+    Need {
         package: "ca-certificates",
         why: "so that pip can download those libraries",
         probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
@@ -109,8 +136,37 @@ impl Probe {
                 let import = format!("import {modules}");
                 run::output(run::command("python3").args(["-c", &import])).is_some()
             }
+            Probe::Library(name) => {
+                let known = run::output(run::command("/sbin/ldconfig").arg("-p"));
+                known.is_some_and(|known| known.contains(name))
+            }
+            Probe::Libclang => env::var_os("LIBCLANG_PATH").is_some() || has_libclang(),
+            // ldd fails for a program that it has nothing to say about.
+            Probe::Static(name) => run::which(name)
+                .is_some_and(|program| run::output(run::command("ldd").arg(program)).is_none()),
         }
     }
+}
+
+/// Whether a folder of LLVM, as Debian names them or as `llvm-config` says, has the library and the headers
+/// that belong to it: some packages have the library alone.
+fn has_libclang() -> bool {
+    let told = run::output(run::command("llvm-config").arg("--prefix"));
+    let told = told.map(|prefix| PathBuf::from(prefix.trim()));
+    let entries = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let named = |path: &PathBuf, start: &str| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
+    };
+    let mut folders = entries(Path::new("/usr/lib"));
+    folders.retain(|path| named(path, "llvm-"));
+    folders.into_iter().chain(told).any(|folder| {
+        let library = entries(&folder.join("lib")).iter().any(|path| named(path, "libclang"));
+        let versions = entries(&folder.join("lib/clang"));
+        library && versions.iter().any(|version| version.join("include/stddef.h").exists())
+    })
 }
 
 /// What one checker needs, which is installed when that checker runs.
@@ -120,6 +176,46 @@ const CROSS_COMPILER: Need = Need {
     probe: Probe::Program("aarch64-linux-gnu-gcc"),
 };
 
+/// What `cargo xtask rdma` needs for its emulated host, which is installed when that runs. Debian and
+/// Ubuntu call these packages alike.
+const EMULATED_HOST: &[Need] = &[
+    Need {
+        package: "qemu-system-x86",
+        why: "emulates a host that has RDMA devices",
+        probe: Probe::Program("qemu-system-x86_64"),
+    },
+    Need {
+        package: "busybox-static",
+        why: "the emulated host's first program",
+        probe: Probe::Static("busybox"),
+    },
+    Need {
+        package: "cpio",
+        why: "packs that program and the kernel's modules",
+        probe: Probe::Program("cpio"),
+    },
+    Need {
+        package: "kmod",
+        why: "finds out which modules of the kernel need which",
+        probe: Probe::File("/sbin/modprobe"),
+    },
+    Need {
+        package: "iproute2",
+        why: "rdma and tc, which make the devices there and disturb their wires",
+        probe: Probe::Program("rdma"),
+    },
+    Need {
+        package: "ibverbs-providers",
+        why: "libibverbs with its part for soft-RoCE",
+        probe: Probe::File("/etc/libibverbs.d/rxe.driver"),
+    },
+    Need {
+        package: "perftest",
+        why: "measures bare verbs, beside which ours is set",
+        probe: Probe::Program("ib_write_bw"),
+    },
+];
+
 /// Installs what is missing; says nothing when nothing is.
 pub(crate) fn setup(yes: bool) -> Result<()> {
     meet(NEEDS, yes)
@@ -128,6 +224,15 @@ pub(crate) fn setup(yes: bool) -> Result<()> {
 /// The C compiler for aarch64.
 pub(crate) fn cross_compiler() -> Result<()> {
     if CROSS_COMPILER.probe.met() { Ok(()) } else { meet(&[CROSS_COMPILER], false) }
+}
+
+/// What runs and fills an emulated host.
+pub(crate) fn emulated_host() -> Result<()> {
+    if EMULATED_HOST.iter().all(|need| need.probe.met()) {
+        Ok(())
+    } else {
+        meet(EMULATED_HOST, false)
+    }
 }
 
 fn meet(needs: &[Need], yes: bool) -> Result<()> {

@@ -3,10 +3,10 @@
 //! A layer that fails does not stop the next, except that nothing runs after a failed preparation.
 //! The last layers are the checkers of `checkers`.
 
-use crate::checkers::CHECKERS;
+use crate::checkers::{self, CHECKERS};
 use crate::report::Report;
 use crate::tally::{self, Tally};
-use crate::{install, peers, place, run, setup};
+use crate::{install, peers, place, rdma, run, setup};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -26,6 +26,8 @@ enum Work {
     Tests(&'static [&'static str]),
     /// The same under loom, built apart from everything else.
     Models(&'static [&'static str]),
+    /// A task of our own that counts what it checks, and is skipped where it lacks something.
+    Task(fn() -> Result<Tally>),
 }
 
 const LAYERS: &[Layer] = &[
@@ -63,6 +65,7 @@ const LAYERS: &[Layer] = &[
         budget: 60,
         work: Work::Tests(&["test", "--workspace", "--no-fail-fast", "--doc"]),
     },
+    Layer { name: "RDMA in an emulated host", budget: 180, work: Work::Task(rdma::layer) },
 ];
 
 /// What comes before the layers: without it the tests have nothing to run on.
@@ -107,6 +110,7 @@ fn perform(layer: &Layer, all: bool) -> Result<Tally> {
     let mut cargo = run::cargo();
     match layer.work {
         Work::Check(words) => return Ok(Tally::check(run::shown(cargo.args(words))?)),
+        Work::Task(task) => return checkers::or_skipped(layer.name, task()),
         Work::Tests(words) => cargo
             .args(words)
             .env("FERRITE_TEST_PREFIX", place::prefix())

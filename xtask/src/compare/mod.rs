@@ -9,7 +9,7 @@ pub(crate) mod contestants;
 pub(crate) mod groups;
 pub(crate) mod matrix;
 mod memory;
-mod plot;
+pub(crate) mod plot;
 pub(crate) mod publish;
 pub(crate) mod report;
 pub(crate) mod rounds;

@@ -18,11 +18,12 @@ const RIGHT: f64 = 110.0;
 const TOP: f64 = 36.0;
 const BOTTOM: f64 = 44.0;
 
-/// One colour for each library, in the order of their names; told apart by people who see few.
+/// One colour for each library, in the order of their names; told apart by people who see few. What
+/// comes after the last is dashed.
 const COLOURS: [&str; 6] = ["#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#888888"];
 
 /// One library's line: points of a size and a value.
-type Line<'a> = (&'a str, Vec<(f64, f64)>);
+pub(crate) type Line<'a> = (&'a str, Vec<(f64, f64)>);
 
 /// Plots every test of a group that has at least two sizes.
 pub(super) fn plot<'a>(
@@ -74,7 +75,8 @@ impl Scale {
     }
 }
 
-fn picture(title: &str, lines: &[Line]) -> String {
+/// Draws lines into a picture, both axes logarithmic.
+pub(crate) fn picture(title: &str, lines: &[Line]) -> String {
     let points = || lines.iter().flat_map(|(_, points)| points.iter());
     let x = Scale::over(points().map(|p| p.0), LEFT, WIDTH - RIGHT);
     let y = Scale::over(points().map(|p| p.1), HEIGHT - BOTTOM, TOP);
@@ -92,9 +94,10 @@ fn picture(title: &str, lines: &[Line]) -> String {
             .map(|(size, value)| format!("{:.1},{:.1}", x.place(*size), y.place(*value)))
             .collect();
         let wide = if i == 0 { 2.5 } else { 1.5 };
+        let dashes = if i < COLOURS.len() { "" } else { " stroke-dasharray=\"5 3\"" };
         let _ = writeln!(
             svg,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{wide}\"/>",
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{wide}\"{dashes}/>",
             path.join(" ")
         );
         let (legend, line) = (TOP + 18.0 * i as f64 + 8.0, WIDTH - RIGHT + 10.0);

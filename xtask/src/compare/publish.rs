@@ -26,13 +26,18 @@ pub(super) fn publish(groups: &[Group]) -> Result<()> {
     Ok(())
 }
 
-/// Puts what a command measured on this machine between the marks of this name.
+/// Puts what a command measured on this machine into `docs/performance.md`.
 pub(crate) fn write(name: &str, command: &str, text: &str) -> Result<()> {
-    let page = place::root().join("docs/performance.md");
-    let before = fs::read_to_string(&page).context("no docs/performance.md")?;
     let section = format!("`{command}` on {}:\n\n{text}", machine());
-    fs::write(&page, replaced(&before, name, &section)?)?;
-    println!("written: {}, {name}", place::shown(&page));
+    put(&place::root().join("docs/performance.md"), name, &section)
+}
+
+/// Puts a text between the marks of this name on a page.
+pub(crate) fn put(page: &Path, name: &str, section: &str) -> Result<()> {
+    let shown = place::shown(page);
+    let before = fs::read_to_string(page).with_context(|| format!("no {shown}"))?;
+    fs::write(page, replaced(&before, name, section).with_context(|| shown.clone())?)?;
+    println!("written: {shown}, {name}");
     Ok(())
 }
 
@@ -40,10 +45,10 @@ pub(crate) fn write(name: &str, command: &str, text: &str) -> Result<()> {
 fn replaced(page: &str, name: &str, text: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let Some((before, rest)) = page.split_once(&begin) else {
-        bail!("docs/performance.md has no line {}", begin.trim_end());
+        bail!("there is no line {}", begin.trim_end());
     };
     let Some((_, after)) = rest.split_once(&end) else {
-        bail!("docs/performance.md has no line {end}");
+        bail!("there is no line {end}");
     };
     Ok(format!("{before}{begin}{text}{end}{after}"))
 }
@@ -69,7 +74,7 @@ fn copy_plots(group: &str, to: &Path) -> Result<Vec<String>> {
 }
 
 /// The processors and the system.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus.lines().find_map(|line| line.strip_prefix("model name"));
     let model =
