@@ -2,11 +2,12 @@
 //! changes the memory of peers without their help.
 //!
 //! In: memory that a process opens to its peers, and what others do to it by the name that it was given. Out:
-//! [`Sink::sent`](crate::port::Sink::sent) once the memory of this end is free or filled. A bid for speed: who has no
-//! such transport asks its peers by frames.
+//! [`Sink::sent`](crate::port::Sink::sent) once what was written is there,
+//! [`Sink::landed`](crate::port::Sink::landed) once what was read is here. A bid for speed: who has no such transport
+//! asks its peers by frames.
 
 use crate::buffer::UserBuffer;
-use crate::port::{Full, Offer, PeerId, Token, Transport};
+use crate::port::{Offer, PeerId, Token, Transport};
 
 /// Names memory that this process has opened; its owner ends it by [`Rma::conceal`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -43,12 +44,19 @@ pub struct Reach {
     pub gets: bool,
     /// Whether there is [`Rma::change`].
     pub changes: bool,
-    /// Bytes of one operation at most.
-    pub bytes_max: u64,
 }
 
-/// A transport that reaches the memory of peers by itself. Operations to one peer begin in the order of the
-/// calls; which are done is known after [`Rma::flush`].
+/// Why an operation was not begun.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotBegun {
+    /// There is no room now, or no connection: again after a poll.
+    Full,
+    /// The memory here cannot be registered; in a sentence with what to do.
+    Never(String),
+}
+
+/// A transport that reaches the memory of peers by itself. Operations are done in any order, and
+/// those of large messages between them; which are done is known after [`Rma::flush`].
 pub trait Rma: Transport {
     /// What can be done to the memory of `peer`; `None` if nothing can, or before there is a connection.
     fn reach(&mut self, peer: PeerId) -> Option<Reach>;
@@ -62,10 +70,11 @@ pub trait Rma: Transport {
     /// Ends an exposure: what peers do to it after that fails. The program sees to it that none does.
     fn conceal(&mut self, exposure: Exposure);
 
-    /// Writes to a peer's memory. The memory here is not written until the sink has heard of `token`.
+    /// Writes to a peer's memory. The memory here is not written until the sink has heard
+    /// that `token` was sent.
     ///
     /// # Errors
-    /// There is no room now; nothing was begun.
+    /// Nothing was begun.
     fn put(
         &mut self,
         peer: PeerId,
@@ -73,12 +82,13 @@ pub trait Rma: Transport {
         len: usize,
         to: Place,
         token: Token,
-    ) -> Result<(), Full>;
+    ) -> Result<(), NotBegun>;
 
-    /// Reads a peer's memory. The memory here belongs to the transport until the sink has heard of `token`.
+    /// Reads a peer's memory. The memory here belongs to the transport until the sink has
+    /// heard that `token` has landed.
     ///
     /// # Errors
-    /// There is no room now; nothing was begun.
+    /// Nothing was begun.
     fn get(
         &mut self,
         peer: PeerId,
@@ -86,12 +96,12 @@ pub trait Rma: Transport {
         len: usize,
         from: Place,
         token: Token,
-    ) -> Result<(), Full>;
+    ) -> Result<(), NotBegun>;
 
-    /// Changes eight aligned bytes of a peer's memory; what was there before comes `into`.
+    /// Changes eight aligned bytes of a peer's memory; what was there before comes `into`, as by [`Rma::get`].
     ///
     /// # Errors
-    /// There is no room now; nothing was begun.
+    /// Nothing was begun.
     fn change(
         &mut self,
         peer: PeerId,
@@ -99,7 +109,7 @@ pub trait Rma: Transport {
         at: Place,
         how: Atomic,
         token: Token,
-    ) -> Result<(), Full>;
+    ) -> Result<(), NotBegun>;
 
     /// Whether all that was begun to the memory of `peer` is done there: what that peer is told after this finds it
     /// done.

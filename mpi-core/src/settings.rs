@@ -46,6 +46,18 @@ choices! {
 }
 
 choices! {
+    /// Who moves the bytes of a large message over registered memory.
+    RdmaRendezvous {
+        /// Whichever has fewer steps on the network.
+        Auto = "auto",
+        /// The sender writes them where they are wanted.
+        Write = "write",
+        /// The receiver reads them where they lie.
+        Read = "read",
+    }
+}
+
+choices! {
     /// What keeps messages from being changed or read on their way through a network.
     TcpSecurity {
         /// Nothing but the network itself.
@@ -78,6 +90,16 @@ choices! {
         Ring = "ring",
         /// All in `MPI_Init`, with a thread that accepts.
         Threads = "threads",
+    }
+}
+
+choices! {
+    /// Whether memory that was registered with a network's device stays so after its transfer.
+    PinCacheWish {
+        /// Yes, where the kernel or the device says when it goes away.
+        Auto = "auto",
+        /// No.
+        Off = "off",
     }
 }
 
@@ -217,7 +239,7 @@ settings! {
     udp_datagram_bytes: u64 = 0, true,
         "Length of datagrams at most; 0 for what the way to each process carries";
     verbs_devices: String = String::new(), false,
-        "Devices for verbs, name or name:port with commas, at most two; the fastest when empty";
+        "Devices for verbs, name or name:port with commas, at most two, datagrams by the first; fastest if empty";
     verbs_port: u32 = 0, false,
         "Port of such a device; 0 for the fastest";
     verbs_gid_index: String = String::new(), false,
@@ -236,12 +258,46 @@ settings! {
         "Pieces of work that a queue pair holds, 16 to 4096";
     verbs_timeout: Duration = Duration::from_millis(250), true,
         "Time after which verbs send again what was not acknowledged: above the network's round trip";
-    verbs_retries: u32 = 7, true,
-        "How often they send it again before the process counts as lost, up to 7";
+    verbs_retries: u32 = 6, true,
+        "How often they send it again before the process counts as lost, up to 6";
     verbs_on_demand_paging: bool = true, false,
         "Let devices follow changes of memory, where they can, instead of pinning it";
     verbs_data_order: DataOrder = DataOrder::Auto, true,
         "Whether what verbs write becomes visible in order: as the device says, or as is said here";
+    rdma_eager_bytes: u64 = 8 << 10, true,
+        "Largest message that RDMA networks carry without asking the receiver first";
+    rdma_credits: u32 = 4, true,
+        "Messages that a process has room for from each other one over RDMA, until more are asked for";
+    rdma_ring_slots: u32 = 32, true,
+        "Messages that fit into a ring which another process writes by RDMA; 0 for no rings";
+    rdma_ring_peers: u32 = 16, true,
+        "Processes for which a process has such a ring at most: those that send it most";
+    rdma_rendezvous: RdmaRendezvous = RdmaRendezvous::Auto, true,
+        "Who moves large messages over RDMA: the sender by writing or the receiver by reading";
+    rdma_piece_bytes: u64 = 1 << 20, true,
+        "Bytes of a large message that one piece of work of an RDMA network moves at most";
+    rdma_pool_bytes: u64 = 64 << 20, true,
+        "Registered memory of a process for messages on their way over RDMA at most";
+    verbs_ud_receive_buffers: u32 = 1024, false,
+        "Buffers of a packet each for datagrams of verbs that have come, from all processes together, 16 to 65536";
+    verbs_ud_send_queue_pairs: u32 = 4, false,
+        "Queue pairs by which a process sends datagrams of verbs, in turn, 1 to 64";
+    verbs_ud_eager_bytes: u64 = 64 << 10, true,
+        "Largest message that datagrams of verbs carry without asking the receiver first";
+    verbs_ud_window_bytes: u64 = 1 << 20, true,
+        "Bytes of small messages to one process that may be on their way as datagrams of verbs";
+    ofi_library: String = "libfabric.so.1".to_owned(), false,
+        "The library libfabric: a path, or a name that the loader finds";
+    ofi_provider: String = String::new(), true,
+        "Provider of libfabric, as tcp, efa, cxi or verbs;ofi_rxm; the best that is offered when empty";
+    ofi_domain: String = String::new(), false,
+        "Device or interface of libfabric's provider; the first that is offered when empty";
+    rdma_pin_cache: PinCacheWish = PinCacheWish::Auto, false,
+        "Whether memory stays registered with an RDMA device after a transfer, for the next one";
+    rdma_pin_regions: u32 = 0, false,
+        "Ranges of memory that may be registered for transfers at a time; 0 for as many as are good";
+    rdma_pin_bytes: u64 = 0, false,
+        "Bytes of memory that may be registered for transfers at a time; 0 for what the system allows";
     shm_eager_bytes: u64 = 64 << 10, true,
         "Largest message that shared memory carries without asking the receiver first";
     shm_lane_cells: u32 = 64, true,

@@ -103,7 +103,15 @@ const FUZZED: &[(&str, &str)] = &[
     ("mpi-core/src/p2p/rendezvous.rs", "mpi-core/src/p2p/rendezvous.rs"),
     ("mpi-core/src/roll_call.rs", "mpi-core/src/roll_call.rs"),
     ("mpi-core/src/settings/value.rs", "mpi-core/src/settings/value.rs"),
+    ("transports/src/datagrams/envelope.rs", "transports/src/datagrams/envelope.rs"),
+    ("transports/src/ofi/card.rs", "transports/src/ofi/card.rs"),
+    ("transports/src/ofi/stamp.rs", "transports/src/ofi/stamp.rs"),
     ("transports/src/piece.rs", "transports/src/piece.rs"),
+    ("transports/src/rdma/bulk.rs", "transports/src/rdma/hostile_tests.rs"),
+    ("transports/src/rdma/envelope.rs", "transports/src/rdma/envelope.rs"),
+    ("transports/src/rdma/receive.rs", "transports/src/rdma/hostile_tests.rs"),
+    ("transports/src/rdma/rendezvous.rs", "transports/src/rdma/hostile_tests.rs"),
+    ("transports/src/rdma/ring.rs", "transports/src/rdma/hostile_tests.rs"),
     ("transports/src/reliability/link.rs", "transports/src/reliability/tests.rs"),
     ("transports/src/reliability/reassembly.rs", "transports/src/reliability/reassembly.rs"),
     ("transports/src/reliability/wire.rs", "transports/src/reliability/wire.rs"),
@@ -114,6 +122,9 @@ const FUZZED: &[(&str, &str)] = &[
     ("transports/src/tcp/hello.rs", "transports/src/tcp/hello.rs"),
     ("transports/src/tcp/input.rs", "transports/src/tcp/input_tests.rs"),
     ("transports/src/tcp/record.rs", "transports/src/tcp/record.rs"),
+    ("transports/src/verbs/address.rs", "transports/src/verbs/address.rs"),
+    ("transports/src/verbs/hello.rs", "transports/src/verbs/hello.rs"),
+    ("transports/src/verbs/ud/address.rs", "transports/src/verbs/ud/address.rs"),
 ];
 
 #[test]

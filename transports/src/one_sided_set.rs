@@ -5,7 +5,7 @@
 
 use mpi_core::buffer::UserBuffer;
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::one_sided::{Atomic, Place, Rma};
+use mpi_core::one_sided::{Atomic, NotBegun, Place, Rma};
 use mpi_core::port::{Offer, PeerId, Token};
 
 use crate::conformance::{World, pattern};
@@ -59,13 +59,19 @@ fn open<T: Rma>(world: &mut World<T>) {
 fn begin<T: Rma>(
     world: &mut World<T>,
     end: usize,
-    mut start: impl FnMut(&mut T) -> Result<(), mpi_core::port::Full>,
+    mut start: impl FnMut(&mut T) -> Result<(), NotBegun>,
 ) {
     world.run_until("there is room for an operation", |world| start(world.transport(end)).is_ok());
 }
 
+/// Waits until what was written is there.
+fn wait_sent<T: Rma>(world: &mut World<T>, end: usize, token: Token) {
+    world.run_until("a put is over", |world| world.got(end).sent.contains(&token));
+}
+
+/// Waits until what was read is here.
 fn wait<T: Rma>(world: &mut World<T>, end: usize, token: Token) {
-    world.run_until("an operation is over", |world| world.got(end).sent.contains(&token));
+    world.run_until("something is read", |world| world.got(end).landed.contains(&token));
 }
 
 fn expose<T: Rma>(world: &mut World<T>, end: usize, memory: UserBuffer, len: usize) -> Offer {
@@ -87,7 +93,7 @@ fn puts_and_gets_move_every_byte<T: Rma>(world: &mut World<T>) {
         model[offset..offset + len].copy_from_slice(&source);
         let (source, place) = (place_of(&mut source), Place { memory, offset: offset as u64 });
         begin(world, from, |end| end.put(peer(to), source, len, place, Token(n)));
-        wait(world, from, Token(n));
+        wait_sent(world, from, Token(n));
         world.run_until("it is there", |world| world.transport(from).flush(peer(to)));
         if reach.gets {
             let mut back = vec![0; len + 20];

@@ -53,6 +53,8 @@ pub struct Path {
 pub trait Carrier: Sized {
     /// What it is called in sentences.
     const NAME: &'static str;
+    /// What the keys of tags are for, which no other use of the job's secret has.
+    const PURPOSE: &'static str;
     /// Whether it costs next to nothing to look for what has come.
     const LOOKS_ARE_CHEAP: bool;
 

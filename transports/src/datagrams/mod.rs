@@ -18,7 +18,7 @@ mod receive;
 mod report;
 mod send;
 mod settings;
-mod tag;
+pub(crate) mod tag;
 mod train;
 mod transport;
 mod tunnel;
@@ -41,6 +41,7 @@ use crate::tcp::Secret;
 use envelope::Envelope;
 use pace::Pace;
 use peer::{Peer, Peers, State};
+use tag::Keys;
 use watch::Watch;
 use ways::Ways;
 
@@ -212,10 +213,18 @@ impl<C: Carrier> Datagrams<C> {
     fn peer(&mut self, peer: PeerId) -> Option<&mut Peer<C::Address>> {
         let known = self.peers.known(peer)?;
         if known.peer.is_none() {
-            let new = Peer::new(&self.me, &self.job, &self.link, known.rank);
-            known.peer = Some(Box::new(new));
+            let rank = known.rank;
+            let new = self.new_peer(rank);
+            self.peers.known(peer)?.peer = Some(Box::new(new));
         }
-        known.peer.as_deref_mut()
+        self.peers.get(peer)
+    }
+
+    /// What there may be with the peer of a rank.
+    fn new_peer(&self, rank: u32) -> Peer<C::Address> {
+        let Identity { rank: own, secret, .. } = &self.me;
+        let keys = |from, to| Keys::derive(C::PURPOSE, secret, &self.job, from, to);
+        Peer::new(rank, &self.link, [keys(*own, rank), keys(rank, *own)])
     }
 
     /// A peer is lost.
@@ -247,6 +256,8 @@ impl<C: Carrier> Datagrams<C> {
     }
 }
 
+#[cfg(test)]
+mod carrier_tests;
 #[cfg(test)]
 mod sim_fuzz;
 #[cfg(test)]

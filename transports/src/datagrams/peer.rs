@@ -5,7 +5,6 @@ use std::time::Duration;
 use mpi_core::port::PeerId;
 
 use super::carrier::Address;
-use super::settings::Identity;
 use super::tag::Keys;
 use super::watch::Watch;
 use super::ways::Ways;
@@ -55,14 +54,13 @@ pub(super) struct Peer<A> {
 unsafe impl<A: Send> Send for Peer<A> {}
 
 impl<A: Address> Peer<A> {
-    pub(super) fn new(me: &Identity, job: &[u8], link: &Config, rank: u32) -> Peer<A> {
-        let keys = |from, to| Keys::new(&me.secret, job, from, to);
+    pub(super) fn new(rank: u32, link: &Config, [there, here]: [Keys; 2]) -> Peer<A> {
         Peer {
             rank,
             link: Link::new(link),
             state: State::Up,
-            there: keys(me.rank, rank),
-            here: keys(rank, me.rank),
+            there,
+            here,
             ways: Ways::default(),
             is_watched: false,
             is_stopped: false,

@@ -8,7 +8,7 @@ use mpi_core::port::{Activity, Landing, PeerId, Sink, Token, Why};
 
 use super::carrier::SourceOf;
 use super::envelope::{ENVELOPE_BYTES, Envelope};
-use super::peer::{Peer, State};
+use super::peer::State;
 use super::tag::SHORT_BYTES;
 use super::ways::From;
 use super::{Carrier, Datagrams};
@@ -129,7 +129,7 @@ impl<C: Carrier> Datagrams<C> {
             Some(met) => met,
             // Nothing is kept for it before its first right tag.
             None => {
-                let new = Peer::<C::Address>::new(&self.me, &self.job, &self.link, rank);
+                let new = self.new_peer(rank);
                 new.here.open(number, bytes)?;
                 self.peer(peer)?
             }

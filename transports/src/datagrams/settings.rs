@@ -1,5 +1,6 @@
 //! What is to be known of a process and can be chosen about it, whatever carries its datagrams.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -73,7 +74,11 @@ impl Limits {
 ///
 /// # Errors
 /// It is not, in a sentence.
-pub(crate) fn within(name: &str, value: u32, bounds: RangeInclusive<u32>) -> Result<(), String> {
+pub(crate) fn within<T: PartialOrd + Display>(
+    name: &str,
+    value: T,
+    bounds: RangeInclusive<T>,
+) -> Result<(), String> {
     let (least, most) = (bounds.start(), bounds.end());
     let refused = || format!("{name} is {value} and has to be from {least} to {most}");
     if bounds.contains(&value) { Ok(()) } else { Err(refused()) }

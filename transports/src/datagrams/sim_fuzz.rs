@@ -9,14 +9,15 @@ use mpi_core::port::Transport;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::Carrier;
 use super::envelope::{ENVELOPE_BYTES, Envelope};
 use super::sim_world::World;
 use super::tag::{Keys, SHORT_BYTES, TAG_BYTES};
 use super::tests::config;
 use crate::conformance::pattern;
 use crate::reliability::number_of;
-use crate::udp::UdpSettings;
 use crate::udp::sim_net::{FAIR, address};
+use crate::udp::{Sockets, UdpSettings};
 
 const BOUND: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_micros(10);
@@ -111,7 +112,7 @@ fn madness(cases: u64) {
         let real = real(&mut world, &mut random);
         let config = config(0, UdpSettings::default());
         let job = crate::fields::job_hash(&config.job);
-        let keys = Keys::new(&config.secret, &job, 0, 1);
+        let keys = Keys::derive(Sockets::PURPOSE, &config.secret, &job, 0, 1);
         let port = world.ends[1].port;
         let from = SocketAddr::new(address(0, 0), 1000);
         for _ in 0..20 {

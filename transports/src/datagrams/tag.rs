@@ -20,9 +20,6 @@ pub(crate) type Tag = [u8; TAG_BYTES];
 /// Datagrams up to so many bytes, their tag aside, are short ones. They lie in one run of memory.
 pub(crate) const SHORT_BYTES: usize = 512;
 
-/// What the keys are for; goes into their derivation.
-const PURPOSE: &str = "Ferrite MPI, tags of datagrams over UDP, version 1";
-
 /// The keys of one direction between two ranks.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys {
@@ -31,12 +28,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The keys for what `from` sends to `to` in a job with this identity and secret.
-    pub(crate) fn new(secret: &Secret, job: &[u8], from: u32, to: u32) -> Keys {
-        Keys::derive(PURPOSE, secret, job, from, to)
-    }
-
-    /// Such keys for another purpose: a number used there is none used here.
+    /// The keys for what `from` sends to `to` in a job with this identity and secret. A number that is used under
+    /// one purpose may be used under another.
     pub(crate) fn derive(purpose: &str, secret: &Secret, job: &[u8], from: u32, to: u32) -> Keys {
         let mut hasher = blake3::Hasher::new_derive_key(purpose);
         hasher.update(secret).update(job).update(&from.to_le_bytes()).update(&to.to_le_bytes());
@@ -98,7 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn keys(from: u32, to: u32) -> Keys {
-        Keys::new(&[5; 32], b"job", from, to)
+        Keys::derive("test", &[5; 32], b"job", from, to)
     }
 
     fn sealed(keys: &Keys, number: u64, bytes: &[u8]) -> Vec<u8> {

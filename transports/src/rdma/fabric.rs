@@ -43,6 +43,15 @@ pub enum Refusal {
     Never(String),
 }
 
+impl Refusal {
+    /// The reason, in a sentence.
+    pub fn why(self) -> String {
+        match self {
+            Refusal::Limit(why) | Refusal::Never(why) => why,
+        }
+    }
+}
+
 /// Memory that a device may touch.
 pub trait Memory {
     /// A registration; a small handle.
@@ -199,6 +208,12 @@ pub trait Fabric: Memory {
 
     /// Whether work to this peer may be posted.
     fn is_up(&self, peer: PeerId) -> bool;
+
+    /// Ends what there is with a peer that breaks the rules: nothing of it comes any more, its work of this end comes
+    /// back as [`Completion::Failed`], and no `Down` follows.
+    fn cut(&mut self, peer: PeerId) {
+        let _ = peer;
+    }
 
     /// Gives a buffer for the next message, or write with immediate, of any peer.
     ///

@@ -41,6 +41,12 @@ impl Run {
         &self.0
     }
 
+    /// Where it begins.
+    #[inline]
+    pub(crate) fn at(&self) -> *const u8 {
+        self.0.iov_base.cast_const().cast()
+    }
+
     /// A copy of it.
     ///
     /// # Safety

@@ -38,6 +38,21 @@ fn handle_of(pid: i32) -> io::Result<OwnedFd> {
     owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })
 }
 
+/// Calls `start` while this thread takes no signals, so that a thread started there never runs a handler.
+pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    let mut all = before;
+    // SAFETY: both sets are ours; the kernel fills `before`.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let started = start();
+    // SAFETY: the set was filled above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    started
+}
+
 /// Whether this program runs in valgrind, which has loaded a library of its own before all others.
 /// It knows no pidfd_open before 3.21 and tells the user of each one that is refused.
 fn is_under_valgrind() -> bool {

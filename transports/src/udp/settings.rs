@@ -61,7 +61,7 @@ impl UdpSettings {
     }
 
     /// Those that are no matter of sockets.
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         let UdpSettings { eager_bytes, window_bytes, datagram_bytes, patience, .. } = *self;
         Limits { eager_bytes, window_bytes, datagram_bytes, patience }
     }

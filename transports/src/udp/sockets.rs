@@ -124,6 +124,7 @@ impl Sockets {
 
 impl Carrier for Sockets {
     const NAME: &'static str = "UDP";
+    const PURPOSE: &'static str = "Ferrite MPI, tags of datagrams over UDP, version 1";
     const LOOKS_ARE_CHEAP: bool = false;
 
     type Address = SocketAddr;

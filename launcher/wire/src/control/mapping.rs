@@ -14,6 +14,8 @@ pub struct Mapping<'a> {
     pub is_open: bool,
     /// Whether it holds code.
     pub executes: bool,
+    /// Whether what this process writes there is its own, and not that of the file or of others.
+    pub is_private: bool,
     /// Where in its file it begins.
     pub offset: u64,
     /// The file, or a name in brackets, or nothing.
@@ -29,13 +31,14 @@ impl<'a> Mapping<'a> {
         let (offset, rest) = split(rest, b' ')?;
         let (_device, rest) = split(rest, b' ')?;
         let inode = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
-        let &[reads, writes, executes, _] = rights else { return None };
+        let &[reads, writes, executes, whose] = rights else { return None };
         Some(Mapping {
             start: hex(start)?,
             end: hex(end)?,
             writes: writes == b'w',
             is_open: [reads, writes, executes] != *b"---",
             executes: executes == b'x',
+            is_private: whose == b'p',
             offset: hex(offset)?,
             path: rest[inode..].trim_ascii_start(),
         })
@@ -71,7 +74,8 @@ mod tests {
         let line = b"7f00-7f80 r-xp 00001000 fe:00 1234                       /lib/a b.so";
         let mapping = Mapping::read(line).unwrap();
         assert_eq!((mapping.start, mapping.end, mapping.offset), (0x7f00, 0x7f80, 0x1000));
-        assert!(mapping.executes && !mapping.writes && mapping.is_open);
+        assert!(mapping.executes && !mapping.writes && mapping.is_open && mapping.is_private);
+        assert!(!Mapping::read(b"10-20 rw-s 00000000 00:01 7 /memfd:a").unwrap().is_private);
         assert_eq!(mapping.path, b"/lib/a b.so");
         let guard = Mapping::read(b"10-20 ---p 00000000 00:00 0 ").unwrap();
         assert!(!guard.is_open && guard.path.is_empty() && guard.holds(0x1f) && !guard.holds(0x20));

@@ -1,0 +1,148 @@
+//! The transport over a carrier as queue pairs are one: packets of a fixed length, one at a time, read where they
+//! came, and lost where nobody has a buffer for them.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use mpi_core::port::{PeerId, ProcessName, Transport};
+use parking_lot::Mutex;
+
+use super::{Address, Carrier, Datagrams, Fate, Identity, Limits, Path, Train};
+use crate::conformance::check;
+use crate::udp::UdpSettings;
+
+/// What is on its way to each, and how many packets were sent at all.
+#[derive(Default)]
+struct Wire {
+    to: Vec<VecDeque<Vec<u8>>>,
+    sent: u64,
+}
+
+/// One end, and how the wire treats its packets.
+struct Packets {
+    wire: Arc<Mutex<Wire>>,
+    place: usize,
+    mtu: usize,
+    buffers: usize,
+    /// One packet in so many is lost, and one in so many has no room; never if 0.
+    loses: u64,
+    refuses: u64,
+    refused: u64,
+    is_lent: bool,
+    bell: File,
+}
+
+impl Address for usize {
+    type Source = ();
+
+    fn is_of(&self, (): ()) -> bool {
+        true
+    }
+
+    fn name(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Carrier for Packets {
+    const NAME: &'static str = "packets";
+    const PURPOSE: &'static str = "a test";
+    const LOOKS_ARE_CHEAP: bool = true;
+
+    type Address = usize;
+    type Lent = Vec<u8>;
+
+    fn card(&self) -> String {
+        self.place.to_string()
+    }
+
+    fn ways(&mut self, card: &str, _: bool) -> Result<Vec<usize>, String> {
+        card.parse().map(|place| vec![place]).map_err(|_| format!("{card} is no card"))
+    }
+
+    fn path(&self, _: usize) -> Path {
+        Path { bytes: self.mtu, is_certain: true }
+    }
+
+    unsafe fn send(&mut self, to: usize, train: &Train) -> Fate {
+        let part = train.next(false).expect("there is one");
+        assert_eq!((part.count, part.each), (1, 0));
+        let runs = train.runs(part.runs).iter();
+        // SAFETY: by the caller's promise.
+        let bytes: Vec<u8> = runs.flat_map(|run| unsafe { run.to_vec() }).collect();
+        assert!(bytes.len() <= self.mtu, "{} bytes are too long for a packet", bytes.len());
+        let mut wire = self.wire.lock();
+        let is_nth = |n, every| every != 0 && n % every == 0;
+        self.refused += 1;
+        if is_nth(self.refused, self.refuses) {
+            return Fate::NoRoom;
+        }
+        wire.sent += 1;
+        let is_lost = is_nth(wire.sent, self.loses);
+        if !is_lost && wire.to[to].len() < self.buffers {
+            wire.to[to].push_back(bytes);
+        }
+        Fate::Sent(1)
+    }
+
+    fn receive(&mut self) -> Option<(Vec<u8>, ())> {
+        assert!(!self.is_lent, "what was lent is not back");
+        let bytes = self.wire.lock().to[self.place].pop_front()?;
+        self.is_lent = true;
+        Some((bytes, ()))
+    }
+
+    fn give_back(&mut self, _: Vec<u8>) {
+        assert!(std::mem::replace(&mut self.is_lent, false));
+    }
+
+    fn watch_room(&mut self, _: bool) {}
+
+    fn news(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+/// Ends of so many that have met, on a wire of their own.
+fn ends(size: u32, mtu: usize, buffers: usize, loses: u64) -> Vec<Datagrams<Packets>> {
+    let to = vec![VecDeque::new(); size as usize];
+    let wire = Arc::new(Mutex::new(Wire { to, sent: 0 }));
+    let defaults = UdpSettings::default().limits();
+    let limits = Limits { eager_bytes: 32 << 10, window_bytes: 128 << 10, ..defaults };
+    let end = |rank: u32| {
+        let (wire, place, refuses) =
+            (Arc::clone(&wire), rank as usize, if loses > 0 { 31 } else { 0 });
+        let bell = File::open("/dev/null").unwrap();
+        let carrier =
+            Packets { wire, place, mtu, buffers, loses, refuses, refused: 0, is_lent: false, bell };
+        let me = Identity { job: "test".into(), rank, secret: [1; 32] };
+        let mut end = Datagrams::over(carrier, me, limits);
+        for other in 0..size {
+            end.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
+            end.meet(PeerId(other), &other.to_string(), true).unwrap();
+        }
+        end
+    };
+    (0..size).map(end).collect()
+}
+
+#[test]
+fn packets_of_any_port_carry_all_that_is_required() {
+    for mtu in [512, 1024, 4096] {
+        check(|| ends(2, mtu, 1024, 0));
+    }
+}
+
+#[test]
+fn lost_packets_and_few_buffers_lose_nothing() {
+    check(|| ends(3, 1024, 1024, 50));
+    check(|| ends(2, 4096, 16, 50));
+}
+
+#[test]
+fn who_sends_no_card_is_told_so() {
+    let mut end = ends(1, 4096, 16, 0);
+    assert_eq!(end[0].meet(PeerId(0), "x", false), Err("x is no card".to_owned()));
+}

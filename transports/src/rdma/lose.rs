@@ -1,0 +1,92 @@
+//! The end of what there is with a peer: it leaves, this process leaves, or the way to it is gone.
+
+use mpi_core::port::{PeerId, Why};
+
+use super::fabric::Fabric;
+use super::peer::{State, due};
+use super::receive::Breach;
+use super::{Event, Rdma};
+
+impl<F: Fabric> Rdma<F> {
+    /// The fabric has lost a peer.
+    pub(super) fn go_down(&mut self, peer: PeerId, how: &str) {
+        let (own, name) = (self.config.rank, F::NAME);
+        let Some(to) = self.peer(peer).filter(|to| to.state == State::Up) else { return };
+        let how = format!("rank {own} cannot reach rank {} by {name}: {how}", to.rank);
+        let is_undelivered = to.has_failed || !to.is_flushed();
+        let why =
+            if is_undelivered { Why::Undelivered { how, hint: None } } else { Why::Lost(how) };
+        self.part(peer, Some(why));
+    }
+
+    /// A peer breaks the rules.
+    #[cold]
+    pub(super) fn distrust(&mut self, peer: PeerId, breach: Breach) {
+        self.fabric.cut(peer);
+        self.go_down(peer, breach);
+    }
+
+    /// A peer cannot be found, as others have said: nothing comes from or goes to it any more.
+    pub fn give_up(&mut self, peer: PeerId) {
+        if self.peer(peer).is_some_and(|to| to.state == State::Up) {
+            self.fabric.cut(peer);
+            self.part(peer, None);
+        }
+    }
+
+    /// Nothing comes from or goes to a peer any more; the sink hears why, if it does not know.
+    #[cold]
+    pub(super) fn part(&mut self, peer: PeerId, why: Option<Why>) {
+        let Some(to) = self.peers.get(peer) else { return };
+        (to.state, to.due) = (State::Ending(why), 0);
+        to.leaving.clear();
+        to.arriving.clear();
+        to.ring_out = None;
+        self.windows -= usize::from(to.grants.window);
+        self.granted -= usize::from(to.grants.outstanding());
+        self.sought.retain(|one| *one != peer);
+        self.drop_moves(peer);
+        self.drop_awaited(|one| one.peer == peer);
+        self.close_ring(peer);
+        if self.peers.get(peer).is_some_and(|to| to.lent == 0) {
+            self.tell_end(peer);
+        }
+    }
+
+    /// No device touches the program's memory for a peer any more: the sink may have it.
+    pub(super) fn tell_end(&mut self, peer: PeerId) {
+        let Some(to) = self.peers.get(peer) else { return };
+        if let State::Ending(Some(why)) = std::mem::replace(&mut to.state, State::Down) {
+            self.events.push(Event::Down(peer, why));
+        }
+    }
+
+    /// Takes leave of everybody with whom there is a connection.
+    pub fn leave(&mut self) {
+        for peer in self.peers.places() {
+            if let Some(to) = self.peers.get(peer).filter(|to| to.state == State::Up && to.is_up) {
+                to.due |= due::GOODBYE;
+                self.pend(peer);
+            }
+        }
+        self.attend();
+    }
+
+    /// A peer takes leave: it hears that all it has sent is here, for which it waits. That its own side is done with
+    /// its messages does not say so: where a kernel carries them, they may be lost once it closes its end.
+    pub(super) fn answer_goodbye(&mut self, peer: PeerId) {
+        if let Some(to) = self.peers.get(peer)
+            && to.state == State::Up
+            && !to.has_said_goodbye
+        {
+            to.due = due::GOODBYE;
+            // Where there is no room for it, the peer waits no longer than for one that computes.
+            let _ = self.say_due(peer);
+        }
+    }
+
+    /// Whether all have answered that. One that is gone never does: the wait for this needs a bound.
+    pub fn has_left(&self) -> bool {
+        self.peers.met().all(|to| to.state != State::Up || !to.is_up)
+    }
+}
