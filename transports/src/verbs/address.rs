@@ -125,7 +125,7 @@ impl Address {
 }
 
 /// So many hexadecimal digits.
-fn digits(text: &str, number: usize) -> Option<u128> {
+pub(super) fn digits(text: &str, number: usize) -> Option<u128> {
     let is_hex = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
     let good = text.len() == number && text.bytes().all(is_hex);
     good.then(|| u128::from_str_radix(text, 16).ok())?

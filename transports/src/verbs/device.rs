@@ -85,13 +85,11 @@ unsafe fn open(library: &'static Library, device: *mut ibv_device) -> Opened {
 
 /// Why a device could not be opened.
 fn closed(error: &io::Error) -> String {
+    // The library says that there is no file where this user may not open it.
     match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => format!(
-            "may not be opened ({error}); its files in /dev/infiniband must be readable and writable for this user, \
-             also in a container or a batch job's cgroup"
-        ),
-        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => format!(
-            "has no file in /dev/infiniband ({error}); a container must be given its files (--device=/dev/infiniband)"
+        Some(libc::EACCES | libc::EPERM | libc::ENOENT | libc::ENODEV | libc::ENXIO) => format!(
+            "has no file in /dev/infiniband that this user may open ({error}); its uverbs file must be readable and \
+             writable for all users, and a container must be given it (--device=/dev/infiniband)"
         ),
         _ => format!("cannot be opened ({error}); see what the kernel says of it (dmesg)"),
     }
@@ -134,6 +132,11 @@ fn port_attributes(context: &Context, port: u8) -> io::Result<ibv_port_attr> {
         ))?;
         Ok(attributes.assume_init())
     }
+}
+
+/// Whether a port can be used now.
+pub(super) fn is_active(context: &Context, port: u8) -> bool {
+    port_attributes(context, port).is_ok_and(|port| port.state == ibv_port_state::IBV_PORT_ACTIVE)
 }
 
 fn describe(context: &Context, name: &str, number: u8) -> io::Result<PortFound> {

@@ -6,9 +6,9 @@
 
 use super::address::{Address, PORT_BYTES, PortAddress};
 use super::settings::{DEVICES_MAX, RAILS_MAX};
+use crate::datagrams::tag::{Keys, TAG_BYTES};
 use crate::fields::{Fields, HASH_BYTES};
 use crate::tcp::Secret;
-use crate::udp::tag::{Keys, TAG_BYTES};
 
 /// Bytes of a datagram at most.
 pub(super) const HELLO_MAX: usize = 256;
@@ -90,7 +90,7 @@ impl Job {
         bytes.extend(MAGIC.to_le_bytes());
         let (mut flags, mut counts) = (GONE, [0; 3]);
         if let Word::Hello { numbers, heard, settled, .. } = &datagram.word {
-            flags = u8::from(*heard) * HEARD | u8::from(*settled) * SETTLED;
+            flags = (u8::from(*heard) * HEARD) | (u8::from(*settled) * SETTLED);
             counts = [numbers.devices.len() as u8, numbers.pairs.len() as u8, numbers.reads];
         }
         bytes.push(flags);

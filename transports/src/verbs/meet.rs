@@ -1,9 +1,10 @@
 //! How two processes connect their queue pairs, on demand and without threads, whoever begins.
 //!
-//! Both ends do the same. Each makes its queue pairs for a peer once: when it wants to reach it, or when it first hears
-//! of it. It says its numbers until it knows that the peer has connected its own to them, first soon, then ever more
-//! seldom; whoever hears them connects its queue pairs, and answers as long as the sender does not say that it knows.
-//! A word says all that its sender knows, so it does no harm to lose, repeat or reorder words, or to begin at both ends.
+//! Both ends do the same. Each makes its queue pairs for a peer once: when it wants to reach it, or when it first
+//! hears of it. It says its numbers until it knows that the peer has connected its own to them, first soon, then ever
+//! more seldom; whoever hears them connects its queue pairs, and answers as long as the sender does not say that it
+//! knows. A word says all that its sender knows, so it does no harm to lose, repeat or reorder words, or to begin at
+//! both ends.
 //!
 //! A connected queue pair receives and may send at once; but a peer that is not connected yet loses what is sent to
 //! it. So a peer is up when it has said that it heard this end's numbers ([`Word::Hello`]'s `heard`), or when something
@@ -23,6 +24,9 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Time after which a peer that has not answered is worth a line in the log.
 const LATE: Duration = Duration::from_secs(20);
+
+/// Time for which a device may find no way to a peer's address.
+const NO_WAY: Duration = Duration::from_secs(10);
 
 /// Makes and connects queue pairs.
 pub(super) trait Ends {
@@ -44,6 +48,7 @@ pub(super) enum Turn {
 /// A datagram to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Outgoing {
+    pub(super) rank: u32,
     pub(super) to: Address,
     pub(super) bytes: Vec<u8>,
 }
@@ -74,6 +79,8 @@ pub(super) struct Meet {
     calls: HashMap<u32, Call>,
     /// Peers that are not settled.
     waiting: Vec<u32>,
+    /// When something is to be said again, or earlier.
+    due: Option<Duration>,
     /// Datagrams that nobody of this job sent, or that make no sense.
     pub(super) strangers: u64,
     pub(super) out: Vec<Outgoing>,
@@ -90,6 +97,7 @@ impl Meet {
             number: 0,
             calls: HashMap::new(),
             waiting: Vec::new(),
+            due: None,
             strangers: 0,
             out: Vec::new(),
             turns: Vec::new(),
@@ -110,11 +118,11 @@ impl Meet {
 
     /// Makes the queue pairs for a peer.
     fn begin(&mut self, ends: &mut impl Ends, rank: u32, to: Address, now: Duration) -> bool {
-        let ours = match ends.make(rank) {
-            Some(Ok(ours)) => ours,
+        let (ours, is_closed) = match ends.make(rank) {
+            Some(Ok(ours)) => (ours, false),
             Some(Err(why)) => {
                 self.turns.push(Turn::Down(rank, why));
-                return false;
+                (Numbers { devices: Vec::new(), pairs: Vec::new(), reads: 0 }, true)
             }
             None => return false,
         };
@@ -123,15 +131,25 @@ impl Meet {
             to,
             life: None,
             is_settled: false,
-            is_closed: false,
+            is_closed,
             begun: now,
             is_late: false,
             next: now + WAIT_MIN,
             wait: WAIT_MIN,
         };
+        if !is_closed {
+            self.due = Some(self.due.map_or(call.next, |due| due.min(call.next)));
+            self.waiting.push(rank);
+        }
         self.calls.insert(rank, call);
-        self.waiting.push(rank);
         true
+    }
+
+    fn stop_waiting(&mut self, rank: u32) {
+        self.waiting.retain(|waiting| *waiting != rank);
+        if self.waiting.is_empty() {
+            self.due = None;
+        }
     }
 
     /// Says to a peer what is known, or that this end has closed.
@@ -151,7 +169,7 @@ impl Meet {
         self.number += 1;
         let (from, life, number) = (self.me, self.life, self.number);
         let bytes = self.job.seal(&Datagram { from, to: rank, life, number, word });
-        self.out.push(Outgoing { to, bytes });
+        self.out.push(Outgoing { rank, to, bytes });
     }
 
     /// Takes what came.
@@ -215,7 +233,7 @@ impl Meet {
             return;
         }
         call.is_settled = true;
-        self.waiting.retain(|waiting| *waiting != rank);
+        self.stop_waiting(rank);
         self.turns.push(Turn::Up(rank));
     }
 
@@ -226,18 +244,28 @@ impl Meet {
             return;
         }
         call.is_closed = true;
-        self.waiting.retain(|waiting| *waiting != rank);
+        self.stop_waiting(rank);
         let why = format!(
             "rank {rank} has closed its end of the connection: it has finished, or an error at its end says why"
         );
         self.turns.push(Turn::Down(rank, why));
     }
 
+    /// A datagram could not be sent, since the device finds no way to the peer's address. If it finds none for long,
+    /// the peer is out of reach.
+    pub(super) fn unsent(&mut self, rank: u32, why: String, now: Duration) {
+        let call = self.calls.get_mut(&rank).filter(|call| !call.is_settled && !call.is_closed);
+        let Some(call) = call.filter(|call| now >= call.begun + NO_WAY) else { return };
+        call.is_closed = true;
+        self.stop_waiting(rank);
+        self.turns.push(Turn::Down(rank, format!("rank {rank} cannot be reached: {why}")));
+    }
+
     /// Closes this end, and tells a peer that may want to know.
     pub(super) fn close(&mut self, rank: u32) {
         let Some(call) = self.calls.get_mut(&rank).filter(|call| !call.is_closed) else { return };
         call.is_closed = true;
-        self.waiting.retain(|waiting| *waiting != rank);
+        self.stop_waiting(rank);
         self.say(rank);
     }
 
@@ -262,11 +290,13 @@ impl Meet {
             }
             self.say(rank);
         }
+        let calls = self.waiting.iter().filter_map(|rank| self.calls.get(rank));
+        self.due = calls.map(|call| call.next).min();
     }
 
     /// When [`Meet::tick`] has something to do.
     pub(super) fn due(&self) -> Option<Duration> {
-        self.waiting.iter().filter_map(|rank| self.calls.get(rank)).map(|call| call.next).min()
+        self.due
     }
 }
 

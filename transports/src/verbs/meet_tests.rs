@@ -21,6 +21,7 @@ struct Device {
     made: HashMap<u32, u32>,
     connected: HashMap<u32, Numbers>,
     refuses: Option<u32>,
+    is_full: bool,
 }
 
 fn numbers(from: u32, to: u32) -> Numbers {
@@ -35,6 +36,9 @@ impl Ends for Device {
             return None;
         }
         *self.made.entry(rank).or_default() += 1;
+        if self.is_full {
+            return Some(Err("no further queue pair".to_owned()));
+        }
         Some(Ok(numbers(self.me, rank)))
     }
 
@@ -75,6 +79,7 @@ impl World {
             made: HashMap::new(),
             connected: HashMap::new(),
             refuses: None,
+            is_full: false,
         };
         World {
             ends: (0..number).map(|me| (meet_of(me, 5), device(me))).collect(),
@@ -93,7 +98,7 @@ impl World {
 
     /// Puts what an end has said on the wire, with the wire's faults, and takes its turns.
     fn collect(&mut self, i: usize) {
-        for Outgoing { to, bytes } in std::mem::take(&mut self.ends[i].0.out) {
+        for Outgoing { to, bytes, .. } in std::mem::take(&mut self.ends[i].0.out) {
             for _ in 0..self.random.random_range(1..3) {
                 if self.random.random_range(0..100) < self.loss {
                     continue;
@@ -246,4 +251,29 @@ fn who_gets_no_answer_is_told_once_and_goes_on() {
     }
     assert!(matches!(world.turns[0][..], [Turn::Late(1, _)]), "{:?}", world.turns[0]);
     assert!(world.ends[0].0.due().is_some());
+}
+
+#[test]
+fn who_has_no_queue_pairs_left_tries_once_and_says_so() {
+    let mut world = World::new(2, 1, 0);
+    world.ends[1].1.is_full = true;
+    world.reach(0, 1);
+    for _ in 0..5000 {
+        world.step(|_| true);
+    }
+    assert_eq!(world.ends[1].1.made[&0], 1);
+    assert_eq!(world.turns[1], [Turn::Down(0, "no further queue pair".to_owned())]);
+    assert!(matches!(&world.turns[0][..], [Turn::Down(1, _)]), "{:?}", world.turns[0]);
+}
+
+#[test]
+fn a_peer_to_whom_there_is_no_way_for_long_is_out_of_reach() {
+    let mut world = World::new(2, 1, 0);
+    world.reach(0, 1);
+    let meet = &mut world.ends[0].0;
+    meet.unsent(1, "no route".to_owned(), NO_WAY - MS);
+    assert!(meet.turns.is_empty());
+    meet.unsent(1, "no route".to_owned(), NO_WAY);
+    assert!(matches!(&meet.turns[..], [Turn::Down(1, why)] if why.contains("no route")));
+    assert_eq!(meet.due(), None);
 }

@@ -1,13 +1,29 @@
 //! Message passing by verbs: InfiniBand and RoCE, through libibverbs.
+//!
+//! [`Rc`] is a fabric of reliable connections, [`Ud`] carries datagrams for [`crate::datagrams`]. `library` finds the
+//! functions, `choice` the devices; `objects` and [`queue_pair`] own what devices give; `meet` connects.
 
 mod address;
 mod choice;
+mod completions;
+mod connection;
+mod core;
 mod device;
 mod hello;
 mod library;
 mod meet;
 mod objects;
+mod port;
 pub mod queue_pair;
+mod rc;
+mod regions;
 mod settings;
+mod speaker;
+mod table;
+mod trouble;
+mod ud;
 
+pub use rc::{Rc, VerbsConfig};
+pub use regions::Region;
 pub use settings::{DEVICES_MAX, RAILS_MAX, VerbsSettings};
+pub use ud::{SEND_QUEUE_PAIRS_MAX, Ud, UdAddress, UdConfig, UdSettings};

@@ -4,23 +4,27 @@
 //! change of state sets. Reliable connections can do everything, unreliable ones cannot read:
 //!
 //! ```compile_fail,E0277
-//! use transports::verbs::queue_pair::{QueuePair, Reads, Ud, Uc, can_read};
-//! can_read::<Uc>();
+//! use transports::verbs::queue_pair::{Reads, Uc};
+//! fn reads<S: Reads>() {}
+//! reads::<Uc>();
 //! ```
 //!
 //! and datagrams cannot write:
 //!
 //! ```compile_fail,E0277
-//! use transports::verbs::queue_pair::{Ud, can_write};
-//! can_write::<Ud>();
+//! use transports::verbs::queue_pair::{Ud, Writes};
+//! fn writes<S: Writes>() {}
+//! writes::<Ud>();
 //! ```
 //!
 //! while these are right:
 //!
 //! ```
-//! use transports::verbs::queue_pair::{Rc, Uc, can_read, can_write};
-//! can_read::<Rc>();
-//! can_write::<Uc>();
+//! use transports::verbs::queue_pair::{Rc, Reads, Uc, Writes};
+//! fn reads<S: Reads>() {}
+//! fn writes<S: Writes>() {}
+//! reads::<Rc>();
+//! writes::<Uc>();
 //! ```
 
 use std::ffi::c_int;
@@ -143,11 +147,6 @@ impl Atomics for Rc {}
 pub trait Datagrams: Service {}
 impl Datagrams for Ud {}
 
-/// Compiles for services that read.
-pub fn can_read<S: Reads>() {}
-/// Compiles for services that write.
-pub fn can_write<S: Writes>() {}
-
 /// How to get to the other end of a connection, and how to deal with it.
 #[derive(Clone, Copy)]
 pub(super) struct Path {
@@ -207,6 +206,11 @@ pub(super) struct Place {
 
 impl<S: Service> QueuePair<S> {
     pub(super) fn new(plan: &Plan<'_>) -> io::Result<QueuePair<S>> {
+        QueuePair::with_buffers(plan, if plan.srq.is_some() { 0 } else { plan.depth })
+    }
+
+    /// One that has room for so many buffers of its own.
+    pub(super) fn with_buffers(plan: &Plan<'_>, buffers: u32) -> io::Result<QueuePair<S>> {
         let mut attributes = ibv_qp_init_attr {
             qp_context: std::ptr::null_mut(),
             send_cq: plan.cq.raw.as_ptr(),
@@ -214,7 +218,7 @@ impl<S: Service> QueuePair<S> {
             srq: plan.srq.map_or(std::ptr::null_mut(), |srq| srq.raw.as_ptr()),
             cap: ibv_qp_cap {
                 max_send_wr: plan.depth,
-                max_recv_wr: if plan.srq.is_some() { 0 } else { plan.depth },
+                max_recv_wr: buffers,
                 max_send_sge: 1,
                 max_recv_sge: 1,
                 max_inline_data: plan.inline,
@@ -427,6 +431,11 @@ impl<S: Datagrams> QueuePair<S> {
         self.modify(receive, S::TRANSITIONS.ready_to_receive)?;
         let send = blank(ibv_qp_state::IBV_QPS_RTS);
         self.modify(send, S::TRANSITIONS.ready_to_send)
+    }
+
+    /// Makes it go on after work that went wrong.
+    pub(super) fn resume(&self) -> io::Result<()> {
+        self.modify(blank(ibv_qp_state::IBV_QPS_RTS), 0)
     }
 
     /// Gives it a buffer, of which the first 40 bytes are the device's.

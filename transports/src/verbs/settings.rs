@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use mpi_core::settings::{DataOrder, Settings};
 
+use crate::datagrams::within;
+
 /// Queue pairs to a peer at most, of all devices together.
 pub const RAILS_MAX: usize = 16;
 /// Devices that a process uses at most: a key of 64 bits has room for two of 32.
@@ -67,11 +69,43 @@ impl Default for VerbsSettings {
 }
 
 impl VerbsSettings {
-    /// The same, with what cannot be brought within bounds.
-    pub(super) fn bounded(mut self) -> VerbsSettings {
-        self.queue_pairs = self.queue_pairs.clamp(1, (RAILS_MAX / DEVICES_MAX) as u32);
-        self.depth = self.depth.clamp(16, 4096);
-        self.retries = self.retries.min(7);
-        self
+    /// Whether that can be, as far as it does not depend on a device.
+    ///
+    /// # Errors
+    /// A value is out of its bounds, in a sentence.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let rails = 1..=(RAILS_MAX / DEVICES_MAX) as u32;
+        within("FERRITE_VERBS_QUEUE_PAIRS", self.queue_pairs, rails)?;
+        within("FERRITE_VERBS_DEPTH", self.depth, 16..=4096)?;
+        // Seven is for ever to soft-RoCE, though to no other device.
+        within("FERRITE_VERBS_RETRIES", self.retries, 0..=6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_bounds_is_refused_with_name_value_and_bounds() {
+        let good = VerbsSettings::default();
+        assert_eq!(good.check(), Ok(()));
+        for (wrong, names) in [
+            (
+                VerbsSettings { queue_pairs: 0, ..good.clone() },
+                "QUEUE_PAIRS is 0 and has to be from 1 to 8",
+            ),
+            (
+                VerbsSettings { depth: 15, ..good.clone() },
+                "DEPTH is 15 and has to be from 16 to 4096",
+            ),
+            (
+                VerbsSettings { retries: 7, ..good.clone() },
+                "RETRIES is 7 and has to be from 0 to 6",
+            ),
+        ] {
+            let told = wrong.check().unwrap_err();
+            assert!(told.contains(names), "{told}");
+        }
     }
 }

@@ -1,0 +1,334 @@
+//! Datagrams by queue pairs as a carrier of MPI ([`crate::datagrams`], paper 001): one hears everybody into one static
+//! pool of buffers, several send in turn (`send`). Nothing is made for a peer but the address of its host.
+//!
+//! A datagram is one packet, as long as the ports of both ends carry. Behind the route that the device puts before it
+//! (40 bytes) lies what any datagram of ours has; who sent it says its envelope, and its tag proves it.
+
+mod address;
+mod send;
+mod settings;
+
+use std::collections::VecDeque;
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::Ipv6Addr;
+use std::ops::Deref;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use rdma_sys::ibv_wc_status;
+
+use super::address::{Address as QueuePairAddress, PortAddress};
+use super::choice::{Chosen, choose};
+use super::device::{Limits, cure, survey};
+use super::library::Library;
+use super::objects::{Ah, BATCH, Channel, Context, Cq, Pd};
+use super::queue_pair::{self, Plan, QueuePair};
+use crate::datagrams::{Address, Carrier, Datagrams, Fate, Identity, Path, Train};
+use crate::tcp::Secret;
+use address::Place;
+use send::{DEPTH, Pool, Receiver, SENT, Senders};
+pub use settings::{SEND_QUEUE_PAIRS_MAX, UdSettings};
+
+/// Bytes that the device puts before what it hears.
+const ROUTE: usize = 40;
+/// The shortest packets that a port may have for this: links need so much.
+const MTU_MIN: u16 = 512;
+
+/// Who a process is, as far as datagrams of verbs need to know.
+#[derive(Clone, Debug)]
+pub struct UdConfig {
+    /// The job, by the identity that its launcher gave it.
+    pub job: String,
+    /// Rank of this process in the job.
+    pub rank: u32,
+    /// What all processes of the job know and nobody else.
+    pub secret: Secret,
+    /// What the user has chosen.
+    pub settings: UdSettings,
+}
+
+/// The queue pairs of a process. They go before what they use, in the order of the fields.
+#[derive(Debug)]
+pub struct Ud {
+    senders: Senders,
+    hearer: QueuePair<queue_pair::Ud>,
+    /// Buffers for what comes, unless one is lent.
+    pool: Option<Pool>,
+    /// Buffers in which something has come: which, and how much.
+    come: VecDeque<(u32, u32)>,
+    /// The ways to hosts.
+    ways: Vec<(PortAddress, Ah)>,
+    cq: Arc<Cq>,
+    channel: Arc<Channel>,
+    pd: Arc<Pd>,
+    chosen: Chosen,
+    place: Place,
+    /// Nothing comes or goes any more.
+    is_broken: bool,
+}
+
+/// Where a peer hears.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UdAddress {
+    gid: [u8; 16],
+    /// The way to its host.
+    way: u32,
+    queue_pair: u32,
+    qkey: u32,
+    mtu: u16,
+}
+
+/// There is one way to a peer, and the tag says whether it came from there.
+impl Address for UdAddress {
+    type Source = ();
+
+    #[inline]
+    fn is_of(&self, (): ()) -> bool {
+        true
+    }
+
+    fn name(&self) -> String {
+        format!("queue pair {} at {}", self.queue_pair, Ipv6Addr::from(self.gid))
+    }
+}
+
+/// A datagram in its buffer.
+#[derive(Debug)]
+pub struct Lent {
+    pool: Pool,
+    buffer: u32,
+    begin: usize,
+    len: usize,
+}
+
+impl Deref for Lent {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the device has filled so many bytes of this buffer, which it does not have until it is given back.
+        unsafe { std::slice::from_raw_parts(self.pool.at(self.begin), self.len) }
+    }
+}
+
+impl Datagrams<Ud> {
+    /// The transport of a process, which talks to nobody yet.
+    ///
+    /// # Errors
+    /// A setting is out of its bounds, or there is no library, no device, no active port, no permission, or no memory
+    /// for it; in a sentence with the cure.
+    pub fn open(config: UdConfig) -> Result<Datagrams<Ud>, String> {
+        let UdConfig { job, rank, secret, settings } = config;
+        settings.check()?;
+        let carrier = Ud::open(&settings)?;
+        Ok(Datagrams::over(carrier, Identity { job, rank, secret }, settings.limits))
+    }
+
+    /// Takes settings on which all ranks agree: before anything is sent.
+    ///
+    /// # Errors
+    /// One is out of its bounds, in a sentence.
+    pub fn set_ud_settings(&mut self, settings: &UdSettings) -> Result<(), String> {
+        settings.check()?;
+        self.set_limits(settings.limits);
+        Ok(())
+    }
+}
+
+impl Ud {
+    fn open(settings: &UdSettings) -> Result<Ud, String> {
+        let mut opened = survey(Library::get()?)?;
+        let found: Vec<_> = opened.iter().map(|device| device.found.clone()).collect();
+        let chosen = choose(&found, &settings.verbs)?.swap_remove(0);
+        let device = opened.iter_mut().find(|device| device.found.name == chosen.device);
+        let context = device.and_then(|device| device.context.take());
+        let context = context.ok_or("a device has gone meanwhile")?;
+        if chosen.mtu < MTU_MIN {
+            return Err(format!(
+                "port {} of {} carries packets of {} bytes, but datagrams need {MTU_MIN}",
+                chosen.port, chosen.device, chosen.mtu,
+            ));
+        }
+        let name = chosen.device.clone();
+        let (hears, sends) = (settings.receive_buffers, settings.send_queue_pairs);
+        Ud::on(&context, chosen, hears, sends as usize)
+            .map_err(|error| format!("{name} gives no queue pairs for datagrams: {}", cure(&error)))
+    }
+
+    fn on(context: &Arc<Context>, chosen: Chosen, hears: u32, sends: usize) -> io::Result<Ud> {
+        let pd = Arc::new(Pd::new(context)?);
+        let limits = Limits::of(&pd, chosen.port, false)?;
+        let sent = sends * DEPTH as usize;
+        let most = (limits.depth as usize).min(limits.completions.saturating_sub(sent));
+        if hears as usize > most {
+            return Err(io::Error::other(format!(
+                "FERRITE_VERBS_UD_RECEIVE_BUFFERS is {hears}, but it takes {most} at most"
+            )));
+        }
+        let channel = Arc::new(Channel::new(context)?);
+        let cq = Arc::new(Cq::new(&channel, hears as usize + sent)?);
+        let senders = Senders::new(&pd, &cq, &chosen, sends)?;
+        let plan = Plan { pd: &pd, cq: &cq, srq: None, depth: 1, inline: 0 };
+        let hearer = QueuePair::<queue_pair::Ud>::with_buffers(&plan, hears)?;
+        // The highest bit is the system's.
+        let qkey = getrandom::u32().map_err(io::Error::other)? & 0x7fff_ffff;
+        hearer.init(chosen.port, chosen.pkey_index, qkey, 0)?;
+        hearer.begin()?;
+        let port = PortAddress::of(&chosen);
+        let address = QueuePairAddress { port, queue_pair: hearer.number(), qkey };
+        let pool = Pool::new(&pd, hears as usize * (ROUTE + usize::from(chosen.mtu)))?;
+        let ud = Ud {
+            senders,
+            hearer,
+            come: VecDeque::with_capacity(hears as usize),
+            ways: Vec::new(),
+            cq,
+            channel,
+            pd,
+            place: Place { address, mtu: chosen.mtu },
+            chosen,
+            is_broken: false,
+            pool: None,
+        };
+        (0..hears).try_for_each(|buffer| ud.listen(&pool, buffer))?;
+        Ok(Ud { pool: Some(pool), ..ud })
+    }
+
+    /// Bytes from one buffer to the next.
+    #[inline]
+    fn stride(&self) -> usize {
+        ROUTE + usize::from(self.chosen.mtu)
+    }
+
+    /// Gives the device a buffer.
+    #[inline]
+    fn listen(&self, pool: &Pool, buffer: u32) -> io::Result<()> {
+        let piece = pool.piece(buffer as usize * self.stride(), self.stride());
+        // SAFETY: the buffer is the device's until it completes; nobody else uses it, and the pool goes after the
+        // queue pair, or ends its registration first.
+        unsafe { self.hearer.receive(buffer.into(), piece) }
+    }
+
+    /// Takes what has happened; whether anything has.
+    #[inline]
+    fn look(&mut self) -> bool {
+        let mut batch = [const { MaybeUninit::uninit() }; BATCH];
+        let Ok(completions) = self.cq.poll(&mut batch) else {
+            self.is_broken = true;
+            return false;
+        };
+        for completion in completions {
+            let is_good = completion.status == ibv_wc_status::IBV_WC_SUCCESS;
+            if completion.wr_id & SENT != 0 {
+                self.senders.done(completion.wr_id, is_good);
+            } else {
+                // One that went wrong is empty, and so is refused and given back.
+                let len = if is_good { completion.byte_len } else { 0 };
+                self.come.push_back((completion.wr_id as u32, len));
+            }
+        }
+        !completions.is_empty()
+    }
+
+    /// Whether a queue pair can send now, perhaps since work of it has ended.
+    #[inline]
+    fn has_room(&mut self) -> bool {
+        self.senders.find_room() || self.look() && self.senders.find_room()
+    }
+
+    /// The number of the way to a host.
+    fn way_to(&mut self, port: PortAddress) -> Result<u32, String> {
+        if let Some(known) = self.ways.iter().position(|(known, _)| *known == port) {
+            return Ok(known as u32);
+        }
+        let way = Ah::new(&self.pd, port.way(&self.chosen)?).map_err(|error| {
+            let (device, there) = (&self.chosen.device, Ipv6Addr::from(port.gid));
+            format!("no way leads from {device} to {there} ({error}); are both on one network?")
+        })?;
+        self.ways.push((port, way));
+        Ok(self.ways.len() as u32 - 1)
+    }
+}
+
+impl Carrier for Ud {
+    const NAME: &'static str = "UD";
+    const PURPOSE: &'static str = "Ferrite MPI, tags of datagrams over verbs, version 1";
+    const LOOKS_ARE_CHEAP: bool = true;
+
+    type Address = UdAddress;
+    type Lent = Lent;
+
+    fn card(&self) -> String {
+        self.place.card()
+    }
+
+    fn ways(&mut self, card: &str, _: bool) -> Result<Vec<UdAddress>, String> {
+        let unread = || format!("its UD card cannot be read: {card:.100}");
+        let Place { address, mtu } = Place::from_card(card).ok_or_else(unread)?;
+        let QueuePairAddress { port, queue_pair, qkey } = address;
+        Ok(vec![UdAddress { gid: port.gid, way: self.way_to(port)?, queue_pair, qkey, mtu }])
+    }
+
+    fn path(&self, to: UdAddress) -> Path {
+        Path { bytes: self.chosen.mtu.min(to.mtu).into(), is_certain: true }
+    }
+
+    #[inline]
+    unsafe fn send(&mut self, to: UdAddress, train: &Train) -> Fate {
+        let Some(part) = train.next(false) else { return Fate::Sent(0) };
+        let runs = train.runs(part.runs);
+        if runs.iter().map(|run| run.bytes()).sum::<usize>() > self.chosen.mtu.into() {
+            return Fate::TooLong;
+        }
+        if !self.has_room() {
+            return match self.is_broken || self.senders.are_broken() {
+                true => Fate::NoWay(io::Error::other("the device takes no more work")),
+                false => Fate::NoRoom,
+            };
+        }
+        let UdAddress { way, queue_pair, qkey, .. } = to;
+        let to = Receiver { way: &self.ways[way as usize].1, queue_pair, qkey };
+        // SAFETY: readable by the caller's promise, and no longer than a datagram; ways are never taken back.
+        match unsafe { self.senders.send(to, runs) } {
+            Ok(()) => Fate::Sent(1),
+            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Fate::NoRoom,
+            Err(error) => Fate::NoWay(error),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self) -> Option<(Lent, ())> {
+        if self.come.is_empty() {
+            self.look();
+        }
+        let (buffer, len) = self.come.pop_front()?;
+        let begin = buffer as usize * self.stride() + ROUTE;
+        let len = (len as usize).saturating_sub(ROUTE).min(self.chosen.mtu.into());
+        Some((Lent { pool: self.pool.take()?, buffer, begin, len }, ()))
+    }
+
+    #[inline]
+    fn give_back(&mut self, lent: Lent) {
+        let Lent { pool, buffer, .. } = lent;
+        if self.listen(&pool, buffer).is_err() {
+            // A queue pair in error takes no more.
+            self.is_broken = true;
+        }
+        self.pool = Some(pool);
+    }
+
+    fn watch_room(&mut self, _: bool) {
+        // A completion of what was sent is news like any.
+    }
+
+    fn arm(&mut self) -> bool {
+        self.channel.quiet();
+        // What came before that is no event any more.
+        self.cq.arm() && !self.look() && self.come.is_empty()
+    }
+
+    fn news(&self) -> BorrowedFd<'_> {
+        self.channel.fd()
+    }
+}
