@@ -28,6 +28,7 @@ pub mod loopback;
 pub mod node;
 #[cfg(not(loom))]
 pub mod offers;
+pub mod ofi;
 #[cfg(not(loom))]
 pub mod one_sided_set;
 #[cfg(not(loom))]
@@ -76,3 +77,9 @@ mod loan_model;
 #[cfg(all(loom, test))]
 #[path = "board/loans.rs"]
 mod loans;
+#[cfg(all(loom, test))]
+#[path = "rdma/pin/notices.rs"]
+mod notices;
+#[cfg(all(loom, test))]
+#[path = "rdma/pin/notices_model.rs"]
+mod notices_model;

@@ -1,0 +1,140 @@
+//! The conformance sets of fabrics and of transports over the providers that work on one machine, with each
+//! libfabric that is here: Debian's, and those that other MPI libraries bring along (`cargo xtask peers`).
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::conformance;
+use crate::rdma::fabric_set::{self, JOB, SECRET};
+use crate::rdma::{Rdma, RdmaConfig, RdmaSettings};
+use mpi_core::port::Transport;
+
+fn libraries() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers");
+    let peers = ["mpich/lib/mpich/libfabric.so.1"].map(|name| root.join(name));
+    let system = PathBuf::from("/usr/lib/x86_64-linux-gnu/libfabric.so.1");
+    [system].into_iter().chain(peers).filter(|path| path.exists()).collect()
+}
+
+fn settings(library: &Path, provider: &str, domain: &str) -> OfiSettings {
+    OfiSettings {
+        library: library.display().to_string(),
+        provider: provider.to_owned(),
+        domain: domain.to_owned(),
+        only_fabrics: false,
+        patience: Duration::from_millis(300),
+    }
+}
+
+fn end(settings: &OfiSettings, rank: u32) -> Result<Ofi, String> {
+    let settings = settings.clone();
+    Ofi::open(OfiConfig { job: JOB.to_owned(), rank, secret: SECRET, settings })
+}
+
+impl Ofi {
+    /// As it is where a provider carries 4 bytes with a message and none with a write.
+    fn narrow(mut self) -> Ofi {
+        self.card.tongue.data_bytes = 4;
+        self.writes_tell = false;
+        self.set_secret(self.config.secret);
+        self
+    }
+}
+
+/// Calls `check` with what makes ends, for each library that has this provider.
+fn with_each(provider: &str, domain: &str, check: impl Fn(&dyn Fn(u32) -> Ofi)) {
+    let libraries = libraries();
+    if libraries.is_empty() {
+        println!("skipped: there is no libfabric here (package libfabric1)");
+    }
+    for library in libraries {
+        let settings = settings(&library, provider, domain);
+        match end(&settings, 0) {
+            Ok(end) => println!("{}: {:?}", end.tell(), end.abilities()),
+            Err(why) => {
+                println!("skipped: {why}");
+                continue;
+            }
+        }
+        check(&|rank| end(&settings, rank).unwrap());
+    }
+}
+
+fn holds(make: impl Fn(u32) -> Ofi) {
+    fabric_set::holds(|number| (0..number as u32).map(&make).collect());
+}
+
+#[test]
+fn tcp_is_a_fabric() {
+    with_each("tcp", "lo", |make| holds(make));
+}
+
+#[test]
+fn tcp_is_a_fabric_where_messages_tell_the_values_of_writes() {
+    with_each("tcp", "lo", |make| holds(|rank| make(rank).narrow()));
+}
+
+fn transports(number: u32, make: &dyn Fn(u32) -> Ofi) -> Vec<Rdma<Ofi>> {
+    let ends: Vec<Ofi> = (0..number).map(make).collect();
+    let cards: Vec<String> = ends.iter().map(Fabric::card).collect();
+    let transport = |(rank, end)| {
+        let config = RdmaConfig { job: JOB.to_owned(), rank, settings: RdmaSettings::default() };
+        let mut transport = Rdma::new(config, end).unwrap();
+        for (other, card) in (0..).zip(&cards) {
+            transport.add_peer(PeerId(other), &ProcessName { job: JOB.to_owned(), rank: other });
+            if other != rank {
+                transport.meet(PeerId(other), card, false).unwrap();
+            }
+        }
+        transport
+    };
+    (0..).zip(ends).map(transport).collect()
+}
+
+#[test]
+fn messages_over_tcp_meet_all_requirements() {
+    with_each("tcp", "lo", |make| conformance::check(|| transports(2, make)));
+}
+
+/// As a fabric it is none: it does not look at keys, does not hear of a peer's end, and its version 1.17 never ends a
+/// write of no bytes that carries a value.
+#[test]
+fn messages_over_shm_meet_all_requirements() {
+    with_each("shm", "", |make| conformance::check(|| transports(2, make)));
+}
+
+/// As a fabric it is none: messages of no bytes come in the place of others, and wrong keys are never answered.
+#[test]
+fn messages_over_rxd_meet_all_requirements() {
+    with_each("udp;ofi_rxd", "lo", |make| conformance::check(|| transports(2, make)));
+}
+
+/// The library of Omni-Path, which Debian's libfabric is linked with, catches signals as soon as it is loaded.
+#[test]
+fn signals_that_end_programs_go_on_to_end_them() {
+    for library in libraries() {
+        let _end = end(&settings(&library, "tcp", "lo"), 0);
+        for signal in [libc::SIGTERM, libc::SIGABRT, libc::SIGILL] {
+            assert!(crate::sys::signals::tests::is_default(signal), "signal {signal}");
+        }
+    }
+}
+
+#[test]
+fn a_library_that_is_not_there_is_named_in_a_sentence() {
+    let why = end(&settings(Path::new("/nowhere/libfabric.so.1"), "", ""), 0).err().unwrap();
+    assert!(
+        why.contains("/nowhere/libfabric.so.1") && why.contains("FERRITE_OFI_LIBRARY"),
+        "{why}"
+    );
+    let why = end(&settings(Path::new("libc.so.6"), "", ""), 0).err().unwrap();
+    assert!(why.contains("is no libfabric"), "{why}");
+}
+
+#[test]
+fn a_provider_that_is_not_there_is_named_beside_those_that_are() {
+    for library in libraries() {
+        let why = end(&settings(&library, "cxi", ""), 0).err().unwrap();
+        assert!(why.contains("no provider cxi") && why.contains("tcp"), "{why}");
+    }
+}
