@@ -17,10 +17,10 @@ use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::process::Identity;
 use mpi_core::settings::{ConnectMode, ProgressWay, Settings};
 use transports::cards::{self, Directory};
-use transports::node::{LocalPort, Mode, Network, NetworkConfig, Wish};
+use transports::node::{
+    Identity as NetworkIdentity, LocalPort, Mode, Network, NetworkConfig, Wish,
+};
 use transports::shm::{LocalConfig, Secret, ShmSettings};
-use transports::tcp::{TcpConfig, TcpSettings};
-use transports::udp::{UdpConfig, UdpSettings};
 
 use crate::calls::attributes::delete_all_in_the_end;
 use crate::configure;
@@ -242,32 +242,16 @@ fn networks(
     here: Option<usize>,
     abi: Abi,
 ) -> Vec<NetworkConfig> {
-    let wanted = configure::networks(settings, config.size, here).into_iter();
-    let route = std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok());
-    let one_host = here == Some(config.size as usize);
-    let (rank, secret) = (config.rank, config.secret);
-    let each = |network| match network {
-        Network::Tcp => NetworkConfig::Tcp(TcpConfig {
-            job: config.job.clone(),
-            rank,
-            secret,
-            face: wire_face(abi) as u32,
-            interfaces: settings.tcp_interfaces.clone(),
-            route,
-            one_host,
-            tcp: TcpSettings::from(settings),
-        }),
-        Network::Udp => NetworkConfig::Udp(UdpConfig {
-            job: config.job.clone(),
-            rank,
-            secret,
-            interfaces: settings.udp_interfaces.clone(),
-            route,
-            one_host,
-            udp: UdpSettings::from(settings),
-        }),
+    let identity = NetworkIdentity {
+        job: config.job.clone(),
+        rank: config.rank,
+        secret: config.secret,
+        face: wire_face(abi) as u32,
+        route: std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok()),
+        one_host: here == Some(config.size as usize),
     };
-    wanted.map(each).collect()
+    let wanted = configure::networks(settings, config.size, here).into_iter();
+    wanted.map(|network| NetworkConfig::new(network, &identity, settings)).collect()
 }
 
 /// Meets the others, if this process has not yet: waits until all have joined, and takes the
@@ -340,11 +324,14 @@ fn open_port(
             .hint("FERRITE_TRANSPORT=tcp does without it.")
     })?;
     let count = networks.len();
-    let failures: Vec<String> = networks
-        .into_iter()
-        .filter_map(|network| port.open_network(network).err())
-        .map(|why| why.to_string())
-        .collect();
+    let mut failures = Vec::new();
+    for network in networks {
+        // What libfabric would do by verbs too is there already.
+        let is_there = !needs_all && network.network() == Network::Ofi && port.has(Network::Rc);
+        if !is_there {
+            failures.extend(port.open_network(network).err());
+        }
+    }
     if failures.is_empty() || !needs_all && failures.len() < count {
         failures.iter().for_each(|why| tracing::info!(why, "a network is not opened"));
         return Ok(port);
@@ -384,15 +371,9 @@ fn connect_all(cx: &mut Cx<'_>, when: ConnectMode) -> Result<()> {
 fn agree(port: &mut LocalPort, settings: &Settings) -> Result<()> {
     let refused = |why| Error::new(ErrorClass::OTHER, format!("FERRITE_TRANSPORT: {why}"));
     port.set_choice(configure::choice(settings)).map_err(refused)?;
-    if let Some(tcp) = port.tcp() {
-        tcp.set_settings(settings.into());
-    }
-    if let Some(udp) = port.udp() {
-        udp.set_settings(&settings.into()).map_err(|why| {
-            Error::new(ErrorClass::OTHER, why).hint("mpirun --settings lists all settings.")
-        })?;
-    }
-    Ok(())
+    port.set_settings(settings).map_err(|why| {
+        Error::new(ErrorClass::OTHER, why).hint("mpirun --settings lists all settings.")
+    })
 }
 
 fn refused(why: launch_wire::BootstrapError) -> Error {

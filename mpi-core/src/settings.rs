@@ -42,6 +42,12 @@ choices! {
         Tcp = "tcp",
         /// By datagrams, also on one node.
         Udp = "udp",
+        /// By reliable connected queue pairs of verbs, also on one node.
+        Rc = "rc",
+        /// By unreliable datagram queue pairs of verbs, also on one node.
+        Ud = "ud",
+        /// Through libfabric, also on one node.
+        Ofi = "ofi",
     }
 }
 

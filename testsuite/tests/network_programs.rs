@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use testsuite::networks::NETWORKS;
+use testsuite::networks;
 use testsuite::programs::{self, Batch};
 
 /// Programs that between them send every kind of frame: small and large, of types with gaps,
@@ -53,7 +53,7 @@ fn run_these(folder: &str, names: &[&str], settings: &[(&str, &str)]) {
 
 #[test]
 fn programs_run_over_each_network_alone() {
-    for network in NETWORKS {
+    for network in networks::all() {
         run_all(network, &[("FERRITE_TRANSPORT", network)]);
     }
 }
@@ -64,7 +64,7 @@ fn all_programs_run_over_each_network() {
     let all = programs::listed().expect("the manifest");
     let names = all.iter().map(|program| program.name.as_str());
     let names: Vec<&str> = names.filter(|name| !WITHIN_A_NODE.contains(name)).collect();
-    for network in NETWORKS {
+    for network in networks::all() {
         run_these(&format!("{network}-all"), &names, &[("FERRITE_TRANSPORT", network)]);
     }
 }

@@ -46,6 +46,26 @@ fn the_faces_need_nothing_but_the_c_library() {
     }
 }
 
+/// Libraries of networks are opened when a network is wanted, so that a machine without them loads ours.
+#[test]
+fn nothing_of_ours_needs_a_library_of_a_network() {
+    let mut looked_at = 0;
+    for folder in ["lib", "bin"] {
+        let folder = prefix().dir().join(folder);
+        let entries = fs::read_dir(&folder).expect("a folder of the prefix").flatten();
+        let is_elf = |path: &Path| fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF"));
+        for file in entries.map(|entry| entry.path()).filter(|path| is_elf(path)) {
+            looked_at += 1;
+            for needed in dynamic(&file, "NEEDED") {
+                let of_a_network = ["libibverbs", "librdmacm", "libfabric"];
+                let is_one = of_a_network.iter().any(|name| needed.starts_with(name));
+                assert!(!is_one, "{} needs {needed}", file.display());
+            }
+        }
+    }
+    assert!(looked_at > 3, "{looked_at} files in the prefix");
+}
+
 #[test]
 fn an_alias_is_a_library_without_code_that_needs_its_face() {
     let alias = prefix().lib("libmpich.so.12");

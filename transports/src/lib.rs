@@ -28,6 +28,7 @@ pub mod loopback;
 pub mod node;
 #[cfg(not(loom))]
 pub mod offers;
+#[cfg(not(loom))]
 pub mod ofi;
 #[cfg(not(loom))]
 pub mod one_sided_set;

@@ -6,17 +6,19 @@
 
 mod connecting;
 mod near;
+mod net;
 mod nets;
 mod network;
+mod opening;
 mod pace;
 mod passing;
+mod telling;
 mod tunnel;
 mod ways;
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use mpi_core::boards::Boards;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -30,11 +32,11 @@ use crate::loopback::Loopback;
 use crate::offers;
 use crate::shm::{LocalConfig, Secret, Shm};
 use crate::tcp::Tcp;
-use crate::udp::Udp;
 pub use connecting::{Connecting, Mode};
-pub use nets::NetworkConfig;
-use nets::{Net, Nets, Way, each};
+use net::{Net, each};
+use nets::{Nets, Way};
 pub use network::Network;
+pub use opening::{Identity, NetworkConfig};
 pub use pace::ticks;
 use pace::{Look, Pace};
 use passing::Passing;
@@ -48,6 +50,8 @@ pub struct LocalPort {
     me: PeerId,
     /// None where no network is open.
     nets: Option<Box<Nets>>,
+    /// Networks that could not be opened, and why.
+    unopened: Vec<(Network, String)>,
     pace: Pace,
     passing: Passing,
     choice: Choice,
@@ -72,6 +76,7 @@ impl LocalPort {
             loopback: Loopback::new(),
             me: NOBODY,
             nets: None,
+            unopened: Vec::new(),
             pace: Pace::default(),
             passing: Passing::default(),
             choice: Choice::default(),
@@ -79,20 +84,6 @@ impl LocalPort {
             start: Instant::now(),
             deaf: false,
         })
-    }
-
-    /// Opens one more network: before the cards are published.
-    ///
-    /// # Errors
-    /// The kernel gives no socket, or none of the wanted interfaces is up.
-    pub fn open_network(&mut self, config: NetworkConfig) -> io::Result<()> {
-        let mut nets = self.nets.take().unwrap_or_default();
-        nets.open(config)?;
-        if let Some(udp) = nets.udp() {
-            udp.set_share(self.shm.share());
-        }
-        self.nets = Some(nets);
-        Ok(())
     }
 
     /// Says what all processes of the job know and nobody else: before anything is sent.
@@ -156,11 +147,6 @@ impl LocalPort {
     /// The TCP transport, if it is open.
     pub fn tcp(&mut self) -> Option<&mut Tcp> {
         self.nets.as_mut()?.tcp()
-    }
-
-    /// The UDP transport, if it is open.
-    pub fn udp(&mut self) -> Option<&mut Udp> {
-        self.nets.as_mut()?.udp()
     }
 
     /// Tells all peers of networks how far this end is; whether all of that has left. For a process

@@ -5,7 +5,7 @@ use std::io;
 use mpi_core::port::{Full, PeerId};
 
 use super::LocalPort;
-use super::nets::{Net, Way};
+use super::nets::Way;
 use super::network::Network;
 use crate::ring_order::Ring;
 use crate::tcp;
@@ -63,11 +63,7 @@ impl LocalPort {
         let mut is_done = true;
         for (network, ring, peers) in &mut state.rings {
             let skips = |peer| peers.binary_search(&peer).is_err();
-            is_done &= match nets.get_mut(*network) {
-                Some(Net::Tcp(tcp)) => ring.go_on(tcp, skips),
-                // Datagrams need no connection.
-                Some(Net::Udp(_)) | None => true,
-            };
+            is_done &= nets.get_mut(*network).is_none_or(|net| net.connect(ring, skips));
         }
         if let (Some((server, peers)), Some(tcp)) = (&mut state.served, nets.tcp()) {
             is_done &= tcp.connect_served(server, peers);

@@ -2,7 +2,7 @@
 //! each peer.
 //!
 //! In: the calls of [`LocalPort`](super::LocalPort). Out: those of the network that is meant, or of
-//! all. What differs between kinds stands in `Net` alone, in a match for each verb.
+//! all. What differs between kinds stands in `net`.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,98 +10,18 @@ use std::time::{Duration, Instant};
 
 use mpi_core::port::{Activity, Caps, Offer, PeerId, ProcessName, Sink, Transport};
 
+use super::net::{Net, each};
 use super::network::Network;
+use super::opening::NetworkConfig;
 use super::pace::Look;
 use super::tunnel::{self, Nobody};
 use crate::shm::{Beside, Secret};
 use crate::sys::epoll::{Epoll, Interest};
 use crate::sys::wait::until_readable;
-use crate::tcp::{self, Tcp, TcpConfig};
-use crate::udp::{Udp, UdpConfig};
+use crate::tcp::Tcp;
 
 /// The longest farewell.
 const FAREWELL_MAX: Duration = Duration::from_millis(250);
-
-/// How a network is to be opened.
-#[derive(Clone, Debug)]
-pub enum NetworkConfig {
-    /// TCP.
-    Tcp(TcpConfig),
-    /// UDP.
-    Udp(UdpConfig),
-}
-
-/// A network that is open.
-pub(super) enum Net {
-    Tcp(Tcp),
-    Udp(Udp),
-}
-
-/// The same call of whichever network this is.
-macro_rules! each {
-    ($net:expr, $of:ident => $call:expr) => {
-        match $net {
-            Net::Tcp($of) => $call,
-            Net::Udp($of) => $call,
-        }
-    };
-}
-pub(super) use each;
-
-impl Net {
-    /// Opens a network.
-    ///
-    /// # Errors
-    /// The kernel gives no socket, or none of the wanted interfaces is up.
-    fn open(config: NetworkConfig) -> io::Result<Net> {
-        match config {
-            NetworkConfig::Tcp(config) => Tcp::new(config).map(Net::Tcp),
-            NetworkConfig::Udp(config) => Udp::new(config).map(Net::Udp),
-        }
-    }
-
-    fn kind(&self) -> Network {
-        match self {
-            Net::Tcp(_) => Network::Tcp,
-            Net::Udp(_) => Network::Udp,
-        }
-    }
-
-    /// The text by which peers find this process in this network.
-    fn card(&self) -> String {
-        match self {
-            Net::Tcp(tcp) => tcp.card().to_text(),
-            Net::Udp(udp) => udp.card(),
-        }
-    }
-
-    /// Says where a peer is, by its card; `is_here` when it runs on this very host.
-    ///
-    /// # Errors
-    /// The text, which anybody may have written, is no card.
-    fn meet(&mut self, peer: PeerId, text: &str, is_here: bool) -> Result<(), String> {
-        match self {
-            Net::Tcp(tcp) => tcp::Card::from_text(text)
-                .map(|card| tcp.meet(peer, &card, is_here))
-                .ok_or_else(|| format!("its TCP card cannot be read: {text:.100}")),
-            Net::Udp(udp) => udp.meet(peer, text, is_here),
-        }
-    }
-
-    /// A peer that this network has to reach without having met it.
-    fn sought_blindly(&self) -> Option<PeerId> {
-        each!(self, net => net.sought_blindly())
-    }
-
-    /// How thoroughly the next poll looks.
-    fn look(&mut self, look: Look) {
-        each!(self, net => match look {
-            Look::Around => net.look_around(),
-            Look::AtOnce => net.look_at_once(),
-            Look::Yes | Look::IfRestless | Look::No => {}
-        });
-    }
-}
 
 /// The way to a peer, as far as it is decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,30 +47,40 @@ impl Nets {
     ///
     /// # Errors
     /// As [`Net::open`].
-    pub(super) fn open(&mut self, config: NetworkConfig) -> io::Result<()> {
+    pub(super) fn open(&mut self, config: NetworkConfig) -> Result<(), String> {
         let net = Net::open(config)?;
         let place = net.kind() as usize;
         self.open[place] = Some(net);
-        if self.get(Network::Tcp).is_some()
-            && let Some(udp) = self.udp()
-        {
-            udp.set_tunnel();
-        }
-        if self.each().count() > 1 {
-            let news = Epoll::new()?;
-            for net in self.each() {
-                news.add(each!(net, net => net.news()), net.kind() as u64, Interest::Read)?;
+        if let [.., Some(Net::Tcp(_)), udp, ud] = &mut self.open {
+            match (udp, ud) {
+                (Some(Net::Udp(udp)), _) => udp.set_tunnel(),
+                (_, Some(Net::Ud(ud))) => ud.set_tunnel(),
+                _ => {}
             }
-            self.news = Some(news);
         }
+        self.news = match self.each().map(Net::news).collect::<Vec<_>>()[..] {
+            [Some(_)] => None,
+            _ => Some(self.all_news().map_err(|why| why.to_string())?),
+        };
         Ok(())
     }
 
-    fn each(&self) -> impl Iterator<Item = &Net> {
+    /// One set with the news of all that have any.
+    fn all_news(&self) -> io::Result<Epoll> {
+        let all = Epoll::new()?;
+        for net in self.each() {
+            if let Some(news) = net.news() {
+                all.add(news, net.kind() as u64, Interest::Read)?;
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn each(&self) -> impl Iterator<Item = &Net> {
         self.open.iter().flatten()
     }
 
-    fn each_mut(&mut self) -> impl Iterator<Item = &mut Net> {
+    pub(super) fn each_mut(&mut self) -> impl Iterator<Item = &mut Net> {
         self.open.iter_mut().flatten()
     }
 
@@ -175,15 +105,7 @@ impl Nets {
     pub(super) fn tcp(&mut self) -> Option<&mut Tcp> {
         match self.get_mut(Network::Tcp)? {
             Net::Tcp(tcp) => Some(tcp),
-            Net::Udp(_) => None,
-        }
-    }
-
-    /// UDP, if it is open.
-    pub(super) fn udp(&mut self) -> Option<&mut Udp> {
-        match self.get_mut(Network::Udp)? {
-            Net::Udp(udp) => Some(udp),
-            Net::Tcp(_) => None,
+            _ => None,
         }
     }
 
@@ -245,25 +167,31 @@ impl Nets {
     /// Takes in what has come; whether there was anything.
     pub(super) fn poll<S: Sink>(&mut self, look: Look, sink: &mut S) -> bool {
         self.each_mut().for_each(|net| net.look(look));
-        if let [Some(Net::Tcp(tcp)), Some(Net::Udp(udp))] = &mut self.open {
-            return tunnel::poll(tcp, udp, sink);
-        }
+        let [rc, ofi, tcp, udp, ud] = &mut self.open;
         let mut busy = false;
-        for net in self.each_mut() {
+        let alone = match (tcp, udp, ud) {
+            (Some(Net::Tcp(tcp)), Some(Net::Udp(udp)), ud) => {
+                busy |= tunnel::poll(tcp, udp, sink);
+                [None, None, ud.as_mut()]
+            }
+            (Some(Net::Tcp(tcp)), udp, Some(Net::Ud(ud))) => {
+                busy |= tunnel::poll(tcp, ud, sink);
+                [None, udp.as_mut(), None]
+            }
+            (tcp, udp, ud) => [tcp, udp, ud].map(Option::as_mut),
+        };
+        for net in [rc, ofi].map(Option::as_mut).into_iter().chain(alone).flatten() {
             busy |= each!(net, net => net.poll(sink)) == Activity::Busy;
         }
         busy
     }
 
-    /// Takes leave of those who are reached by datagrams, and waits until they know: but not for long, since
+    /// Takes leave of those who would otherwise wonder, and waits until they know: but not for long, since
     /// one that computes hears it later.
     pub(super) fn leave(&mut self) {
         let end = Instant::now() + FAREWELL_MAX;
-        match self.udp() {
-            Some(udp) => udp.leave(),
-            None => return,
-        }
-        while self.udp().is_some_and(|udp| !udp.has_left()) {
+        self.each_mut().for_each(Net::leave);
+        while !self.each().all(Net::has_left) {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
@@ -323,7 +251,7 @@ impl Nets {
     fn news(&self) -> Option<BorrowedFd<'_>> {
         match &self.news {
             Some(all) => Some(all.as_fd()),
-            None => self.each().next().map(|net| each!(net, net => net.news())),
+            None => self.each().find_map(Net::news),
         }
     }
 }

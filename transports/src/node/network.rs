@@ -26,10 +26,16 @@ macro_rules! networks {
 
 // The most preferred first.
 networks! {
+    /// Reliable connected queue pairs of verbs.
+    Rc: "RC", "rc";
+    /// Whatever libfabric's providers reach.
+    Ofi: "libfabric", "ofi";
     /// Streams of the kernel.
     Tcp: "TCP", "tcp";
     /// Datagrams of the kernel, made reliable here.
     Udp: "UDP", "udp";
+    /// Unreliable datagrams of verbs, made reliable here.
+    Ud: "UD", "ud";
 }
 
 impl Network {

@@ -5,35 +5,30 @@ use std::time::Duration;
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, Full, PeerId, ProcessName, Transport, Why};
+use mpi_core::settings::Settings;
 
-use super::{Choice, LocalPort, Network, NetworkConfig, Wish};
+use super::{Choice, Identity, LocalPort, Network, NetworkConfig, Wish};
 use crate::cards::CARD_MAX;
 use crate::conformance::{Recorder, World, check};
 use crate::shm::tests::{Board, config, small};
 use crate::shm::{LocalConfig, ShmSettings};
 use crate::sys::wait::until_readable;
-use crate::tcp::{TcpConfig, TcpSettings};
-use crate::udp::{UdpConfig, UdpSettings};
+
+/// What every machine has.
+const OF_THE_KERNEL: [Network; 2] = [Network::Tcp, Network::Udp];
 
 fn network_config(network: Network, rank: u32) -> NetworkConfig {
-    let (job, interfaces, secret) = ("test".to_string(), String::new(), [3; 32]);
-    match network {
-        Network::Tcp => {
-            let tcp = TcpSettings { window_bytes: 128 << 10, ..TcpSettings::default() };
-            let (face, route, one_host) = (0, None, false);
-            let config = TcpConfig { job, rank, secret, face, interfaces, route, one_host, tcp };
-            NetworkConfig::Tcp(config)
-        }
-        Network::Udp => {
-            let udp = UdpSettings {
-                window_bytes: 128 << 10,
-                eager_bytes: 32 << 10,
-                ..UdpSettings::default()
-            };
-            let (route, one_host) = (None, false);
-            NetworkConfig::Udp(UdpConfig { job, rank, secret, interfaces, route, one_host, udp })
-        }
+    let mut settings = Settings::default();
+    for (name, bytes) in [
+        ("tcp_window_bytes", "128KiB"),
+        ("udp_window_bytes", "128KiB"),
+        ("udp_eager_bytes", "32KiB"),
+    ] {
+        settings.set(name, bytes, "a test").unwrap();
     }
+    let (job, secret, face, route) = ("test".to_string(), [3; 32], 0, None);
+    let identity = Identity { job, rank, secret, face, route, one_host: false };
+    NetworkConfig::new(network, &identity, &settings)
 }
 
 /// Rank `rank` of a world, with these networks open, whose cards stand on the board.
@@ -54,7 +49,8 @@ fn end((rank, size): (u32, u32), networks: &[Network], board: &Board) -> LocalPo
 
 fn world(size: u32, choice: Choice) -> Vec<LocalPort> {
     let board = Board::default();
-    let mut ends: Vec<_> = (0..size).map(|rank| end((rank, size), &Network::ALL, &board)).collect();
+    let mut ends: Vec<_> =
+        (0..size).map(|rank| end((rank, size), &OF_THE_KERNEL, &board)).collect();
     ends.iter_mut().for_each(|port| port.set_choice(choice).unwrap());
     ends
 }
@@ -97,7 +93,7 @@ fn a_mixed_world_meets_all_requirements() {
 
 #[test]
 fn each_network_alone_meets_all_requirements() {
-    for network in Network::ALL {
+    for network in OF_THE_KERNEL {
         println!("{}", network.name());
         check(|| world(2, Choice { wish: Wish::Network(network), node_ranks: 0 }));
     }
@@ -112,7 +108,7 @@ fn is_woken(end: &mut LocalPort, within: Duration) -> bool {
 
 #[test]
 fn who_sleeps_with_several_networks_open_is_woken_by_each() {
-    for network in Network::ALL {
+    for network in OF_THE_KERNEL {
         let mut world =
             World::new(world(2, Choice { wish: Wish::Network(network), node_ranks: 0 }));
         world.send(0, 1, &eager(), b"first");
@@ -134,8 +130,8 @@ fn who_sleeps_with_several_networks_open_is_woken_by_each() {
 fn who_shares_no_network_is_lost_and_hears_what_each_has() {
     let board = Board::default();
     let apart = Choice { wish: Wish::Auto, node_ranks: 1 };
-    let mut ends =
-        [(0, &Network::ALL[..]), (1, &[])].map(|(rank, networks)| end((rank, 2), networks, &board));
+    let mut ends = [(0, &OF_THE_KERNEL[..]), (1, &[])]
+        .map(|(rank, networks)| end((rank, 2), networks, &board));
     ends.iter_mut().for_each(|port| port.set_choice(apart).unwrap());
     let mut sink = Recorder::default();
     let body = Body::Bytes(RawBytes::from(&b"x"[..]));
@@ -150,12 +146,12 @@ fn who_shares_no_network_is_lost_and_hears_what_each_has() {
 fn who_has_not_joined_yet_is_waited_for() {
     let board = Board::default();
     let far = Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 };
-    let mut early = end((0, 2), &Network::ALL, &board);
+    let mut early = end((0, 2), &OF_THE_KERNEL, &board);
     early.set_choice(far).unwrap();
     let mut world = World::new(vec![early]);
     let body = || Body::Bytes(RawBytes::from(&b"x"[..]));
     assert_eq!(world.transport(0).send(PeerId(1), &eager(), body()), Err(Full));
-    let mut late = end((1, 2), &Network::ALL, &board);
+    let mut late = end((1, 2), &OF_THE_KERNEL, &board);
     late.set_choice(far).unwrap();
     assert_eq!(world.transport(0).send(PeerId(1), &eager(), body()), Ok(()));
     assert!(late.tcp().is_some());
@@ -172,7 +168,7 @@ fn tcp_alone_needs_no_shared_memory() {
     port.open_network(network_config(Network::Tcp, 0)).unwrap();
     port.set_choice(Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 }).unwrap();
     let refused = port.set_choice(Choice::default()).unwrap_err();
-    assert!(refused.contains("possible: tcp"), "{refused}");
+    assert!(refused.contains("possible: rc, ofi, tcp, udp, ud"), "{refused}");
 }
 
 #[test]
@@ -183,5 +179,5 @@ fn an_impossible_wish_is_told_with_what_is_possible() {
     assert!(refused.contains("possible here: auto, shm"), "{refused}");
     let apart = Choice { wish: Wish::SharedMemory, node_ranks: 1 };
     let refused = alone.set_choice(apart).unwrap_err();
-    assert!(refused.contains("possible: auto, tcp"), "{refused}");
+    assert!(refused.contains("possible: auto, rc, ofi, tcp, udp, ud"), "{refused}");
 }

@@ -76,26 +76,6 @@ impl LocalPort {
         Ok(())
     }
 
-    /// Which ways lead to how many peers, and why these, for a report; nothing where no network is open.
-    pub fn tell_ways(&self) -> Option<String> {
-        let nets = self.nets.as_ref()?;
-        let count = |wanted| nets.ways.iter().filter(|(way, _)| *way == wanted).count();
-        let why = match self.choice.wish {
-            Wish::Network(_) => "as FERRITE_TRANSPORT asks".to_owned(),
-            Wish::Auto | Wish::SharedMemory => {
-                let open: Vec<&str> = nets.kinds().map(Network::name).collect();
-                format!("the first of {} that both ends have", open.join(", "))
-            }
-        };
-        let far = nets.kinds().map(|network| (count(Way::Network(network)), network));
-        let far = far.filter(|(count, _)| *count > 0);
-        let far = far.map(|(count, network)| format!("{count} by {} ({why})", network.name()));
-        let near = Some(count(Way::SharedMemory)).filter(|count| *count > 0);
-        let near = near.map(|count| format!("{count} by shared memory (one node)"));
-        let all: Vec<String> = near.into_iter().chain(far).collect();
-        (!all.is_empty()).then(|| format!("peers that it talked to: {}", all.join(", ")))
-    }
-
     /// Whether the two ranks are to take themselves for one node, their hosts aside.
     fn is_one_node(&self, rank: u32) -> bool {
         match self.choice.node_ranks {
@@ -197,8 +177,8 @@ impl LocalPort {
             None => Ok(false),
         });
         if let Err(why) = met {
-            if let Some(udp) = self.udp() {
-                udp.give_up(peer);
+            if let Some(net) = self.nets.as_mut().and_then(|nets| nets.get_mut(network)) {
+                net.give_up(peer);
             }
             self.shm.lose(peer, &why);
         }
