@@ -1,6 +1,7 @@
 //! A network that is open, of whichever kind: what differs between kinds, in a match for each verb.
 
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use mpi_core::port::PeerId;
 use mpi_core::settings::Settings;
@@ -156,15 +157,25 @@ impl Net {
         }
     }
 
-    /// Takes leave of its peers, where these would otherwise wonder.
+    /// Takes leave of its peers.
     pub(super) fn leave(&mut self) {
         match self {
             Net::Rc(rc) => rc.leave(),
             Net::Ofi(ofi) => ofi.leave(),
-            // The kernel goes on for it.
-            Net::Tcp(_) => {}
+            Net::Tcp(tcp) => tcp.leave(),
             Net::Udp(udp) => udp.leave(),
             Net::Ud(ud) => ud.leave(),
+        }
+    }
+
+    /// How long that may last at most.
+    pub(super) fn farewell_max(&self) -> Duration {
+        match self {
+            // The kernel of a peer answers at once, whatever the peer does; this is as long as it takes to say it again
+            // three times.
+            Net::Tcp(_) => Duration::from_secs(3),
+            // One that computes hears it later.
+            Net::Rc(_) | Net::Ofi(_) | Net::Udp(_) | Net::Ud(_) => Duration::from_millis(250),
         }
     }
 
@@ -173,7 +184,7 @@ impl Net {
         match self {
             Net::Rc(rc) => rc.has_left(),
             Net::Ofi(ofi) => ofi.has_left(),
-            Net::Tcp(_) => true,
+            Net::Tcp(tcp) => tcp.has_left(),
             Net::Udp(udp) => udp.has_left(),
             Net::Ud(ud) => ud.has_left(),
         }

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mpi_core::port::{Activity, Caps, Offer, PeerId, ProcessName, Sink, Transport};
 
@@ -19,9 +19,6 @@ use crate::shm::{Beside, Secret};
 use crate::sys::epoll::{Epoll, Interest};
 use crate::sys::wait::until_readable;
 use crate::tcp::Tcp;
-
-/// The longest farewell.
-const FAREWELL_MAX: Duration = Duration::from_millis(250);
 
 /// The way to a peer, as far as it is decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -186,16 +183,14 @@ impl Nets {
         busy
     }
 
-    /// Takes leave of those who would otherwise wonder, and waits until they know: but not for long, since
-    /// one that computes hears it later.
+    /// Takes leave of all, and waits until they know, but no longer than each network's farewell may last.
     pub(super) fn leave(&mut self) {
-        let end = Instant::now() + FAREWELL_MAX;
+        let start = Instant::now();
         self.each_mut().for_each(Net::leave);
-        while !self.each().all(Net::has_left) {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
+        loop {
+            let leaving = self.each().filter(|net| !net.has_left());
+            let lasts = leaving.map(|net| net.farewell_max().saturating_sub(start.elapsed())).max();
+            let Some(left) = lasts.filter(|left| !left.is_zero()) else { return };
             self.poll(Look::AtOnce, &mut Nobody);
             if let Some(Beside { at_most, news }) = self.before_sleep() {
                 let _ = until_readable([Some(news)], at_most.map_or(left, |at| at.min(left)));

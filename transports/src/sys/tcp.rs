@@ -288,6 +288,14 @@ impl Tcp {
         now(unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) })
     }
 
+    /// Whether the other end's kernel has all that was sent. True as well of a connection that has ended.
+    pub fn is_acknowledged(&self) -> bool {
+        let mut left: libc::c_int = 0;
+        // SAFETY: the kernel writes one integer (SIOCOUTQ, tcp(7)).
+        let answered = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut left) };
+        answered != 0 || left == 0
+    }
+
     /// Says that nothing more will be sent.
     pub fn end(&self) {
         // SAFETY: integers only. It fails only where the connection has ended already.

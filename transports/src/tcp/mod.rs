@@ -69,6 +69,9 @@ pub(crate) const DATAGRAM: u8 = 0xd6;
 /// The longest such frame, whatever is set for others.
 pub(crate) const DATAGRAM_BYTES_MAX: usize = 8 << 10;
 
+/// From one look whether farewells have arrived to the next.
+const FAREWELL_LOOK: Duration = Duration::from_millis(1);
+
 /// The epoll set's number of all listening sockets.
 const KEY_LISTENER: u64 = u64::MAX;
 /// The epoll set's number of the thread that accepts, where there is one.
@@ -172,6 +175,8 @@ pub struct Tcp {
     reserve: Option<OwnedFd>,
     next_guest: u64,
     events: Vec<Event>,
+    /// Farewell was said.
+    leaves: bool,
     /// Whether somebody waits until all is delivered.
     flush_asked: Cell<bool>,
     scratch: Vec<u8>,
@@ -219,6 +224,7 @@ impl Tcp {
             reserve: Some(epoll.as_fd().try_clone_to_owned()?),
             next_guest: 0,
             events: Vec::new(),
+            leaves: false,
             flush_asked: Cell::new(false),
             scratch: Vec::new(),
             own,
@@ -306,7 +312,10 @@ impl Tcp {
         if !self.events.is_empty() || has_words || self.flush_asked.get() {
             return Some(Duration::ZERO);
         }
-        self.due().map(|due| due.saturating_duration_since(net::now()))
+        let due = self.due().map(|due| due.saturating_duration_since(net::now()));
+        // The kernel does not say when a peer's has the farewell.
+        let look = (self.leaves && !self.has_left()).then_some(FAREWELL_LOOK);
+        due.into_iter().chain(look).min()
     }
 
     /// Whether the next poll has something to do beyond looking for news.
@@ -406,6 +415,7 @@ impl Drop for Tcp {
         // A forked child shares the connections and must not end them.
         if std::process::id() == self.pid {
             self.leave();
+            self.end();
         }
     }
 }

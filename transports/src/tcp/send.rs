@@ -265,8 +265,11 @@ impl Tcp {
         all_left
     }
 
-    /// Says farewell on every stream and ends it.
-    pub(super) fn leave(&mut self) {
+    /// Says farewell on every stream, unless that is done.
+    pub fn leave(&mut self) {
+        if std::mem::replace(&mut self.leaves, true) {
+            return;
+        }
         for place in 0..self.peers.len() {
             for number in 0..self.peers[place].streams.len() {
                 let id = StreamId { peer: PeerId(place as u32), stream: number as u32 };
@@ -276,9 +279,26 @@ impl Tcp {
                 let place = stream.tell();
                 stream.output.push(Kind::Bye, place, &[], NOTHING, 0);
                 self.push_on(id);
-                if let Some(Link::Open(socket)) = self.stream_mut(id).map(|stream| &stream.link) {
-                    socket.end();
-                }
+            }
+        }
+    }
+
+    /// Whether the kernels of all peers have the farewells. Until then the sockets stay: one that is closed answers
+    /// what still comes with a reset, and the peer would never hear the farewell, had it been lost on the way.
+    pub fn has_left(&self) -> bool {
+        let up = self.peers.iter().filter(|peer| peer.state == State::Up);
+        up.flat_map(|peer| &peer.streams).all(|stream| match &stream.link {
+            Link::Open(socket) => stream.output.is_sent() && socket.is_acknowledged(),
+            Link::Seeking(_) => false,
+            Link::Idle => true,
+        })
+    }
+
+    /// Ends every connection, whoever else has its descriptor.
+    pub(super) fn end(&mut self) {
+        for stream in self.peers.iter().flat_map(|peer| &peer.streams) {
+            if let Link::Open(socket) = &stream.link {
+                socket.end();
             }
         }
     }

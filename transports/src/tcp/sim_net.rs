@@ -161,6 +161,11 @@ impl Sim {
         with(|net| net.barred_until = time);
     }
 
+    /// The weather changes.
+    pub(super) fn turn(&self, weather: Weather) {
+        with(|net| net.weather = weather);
+    }
+
     /// Connections so far.
     pub(super) fn connections(&self) -> usize {
         with(|net| net.connections.len()).unwrap_or(0)
@@ -265,14 +270,16 @@ impl Net {
     pub(super) fn send(&mut self, fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
         let (number, side) = self.end(fd)?;
         let (time, weather) = (self.time, self.weather);
-        let connection = &self.connections[number];
+        let connection = &mut self.connections[number];
         if connection.refused || connection.cut_at.is_some_and(|at| at <= time) {
             return Err(gone());
         }
-        let pipe = &connection.pipes[side];
-        if pipe.deserted {
+        if connection.pipes[side].deserted {
+            // The answer is a reset, which ends what is under way to here as well.
+            connection.cut_at.get_or_insert(time);
             return Err(gone());
         }
+        let pipe = &connection.pipes[side];
         let room = weather.buffer - pipe.held;
         if connection.open_at > time || room == 0 || bytes.is_empty() {
             return Ok(0);
@@ -406,6 +413,12 @@ impl Net {
         self.end(fd).is_ok_and(|(number, _)| {
             let connection = &self.connections[number];
             !connection.refused && connection.open_at <= self.time
+        })
+    }
+
+    pub(super) fn is_acknowledged(&self, fd: RawFd) -> bool {
+        self.end(fd).map_or(true, |(number, side)| {
+            self.connections[number].pipes[side].flying.iter().all(|(at, _)| *at <= self.time)
         })
     }
 

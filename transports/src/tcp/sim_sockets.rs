@@ -108,6 +108,15 @@ impl Socket {
         }))
     }
 
+    pub(super) fn is_acknowledged(&self) -> bool {
+        match self {
+            Socket::Kernel(socket) => socket.is_acknowledged(),
+            Socket::Simulated(fd) => {
+                with(|net| net.is_acknowledged(fd.as_raw_fd())).unwrap_or(true)
+            }
+        }
+    }
+
     pub(super) fn end(&self) {
         match self {
             Socket::Kernel(socket) => socket.end(),

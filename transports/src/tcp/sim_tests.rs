@@ -152,6 +152,36 @@ fn who_leaves_makes_a_broken_connection_again_first() {
 }
 
 /// Of two that connect at the start one waits for the other, who must not keep it for himself that he has given up.
+/// Who still sends when the other is gone has that answered by a reset: by then it knows that the other has left.
+#[test]
+fn a_farewell_that_is_lost_on_its_way_is_said_again_before_its_sender_is_gone() {
+    for seed in seeds(20) {
+        let sim = Sim::begin(seed, FAIR);
+        let mut world = World::new(world(2, &TcpSettings { streams: 2, ..small() }));
+        let hello = Header { kind: FrameKind::Eager as u8, ..Header::default() };
+        world.send(0, 1, &hello, b"hello");
+        world.send(1, 0, &hello, b"hello");
+        world.run_until("all is there", |world| {
+            (0..2).all(|rank| world.got(rank).frames.len() == 1)
+                && (0..2).all(|rank| world.transport(rank).is_flushed())
+        });
+        let mut ends = world.into_ends();
+        let (mut second, mut first) = (ends.remove(1), ends.remove(0));
+        let mut sink = Recorder::default();
+        sim.turn(Weather { lose: 0.5, ..FAIR });
+        first.leave();
+        while !first.has_left() {
+            look(&mut first, &mut sink);
+        }
+        drop(first);
+        second.leave();
+        while sink.down.is_empty() {
+            look(&mut second, &mut sink);
+        }
+        assert_eq!(sink.down, [(PeerId(0), Why::Finalized)], "seed {seed}");
+    }
+}
+
 #[test]
 fn who_cannot_make_a_connection_that_is_waited_for_ends_the_job() {
     let tcp = TcpSettings { patience: Duration::from_millis(300), ..small() };
