@@ -2,12 +2,14 @@
 // Memory from the library, used for messages of every kind (MPI-5.0 §9.2).
 #include "check.h"
 
+// Other bytes each time, so that what is read or written in place of the memory shows.
 static void exchange(unsigned char *memory, size_t half) {
-    int other = size - 1 - rank;
-    fill(memory, half, rank);
+    static int times;
+    int other = size - 1 - rank, salt = 2 * times++;
+    fill(memory, half, rank + salt);
     OK(MPI_Sendrecv(memory, (int)half, MPI_BYTE, other, 1, memory + half, (int)half, MPI_BYTE,
                     other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    CHECK(wrong_at(memory + half, half, other) < 0, "%zu bytes", half);
+    CHECK(wrong_at(memory + half, half, other + salt) < 0, "%zu bytes", half);
 }
 
 // Memory at the multiples that the program asks for (MPI-5.0 §9.2); what is asked for in vain is passed over.
@@ -40,6 +42,7 @@ int main(int argc, char **argv) {
             CHECK((size_t)pieces[i] % 64 == 0, "aligned to a line");
         }
         for (int i = 0; i < 6; i++) exchange(pieces[i], halves[i]);
+        for (int times = 0; times < 20; times++) exchange(pieces[4], halves[4]);
         for (int i = 5; i >= 0; i--) OK(MPI_Free_mem(pieces[(i * 5 + turn) % 6]));
     }
     // From the library's memory into the program's own, and out of its middle.

@@ -75,6 +75,25 @@ fn long_blocks_are_fetched_where_ranks_share_processors() {
     }
 }
 
+/// Memory of MPI_Alloc_mem lies in the shared arena, of which no witness tells the network card.
+#[test]
+fn memory_from_the_library_stays_registered_with_a_fabric() {
+    let prefix = Prefix::find().expect("a prefix");
+    let memory = &programs::chosen(&["memory"]).expect("a program of the manifest")[0];
+    let executable = memory.compile(&prefix, &folder("allocated")).expect("it compiles");
+    let mut command = clean(&prefix.bin("mpirun"));
+    command.args(["--report", "-n", "2"]).arg(&executable).env("FERRITE_TRANSPORT", "ofi");
+    let output = command.output().expect("mpirun");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let (_, rest) = told.split_once("memory of the program registered ").expect("a line of it");
+    let (counts, _) = rest.split_once(" transfers").expect("two counts");
+    let (registered, transfers) = counts.split_once(" times for ").expect("two counts");
+    let [registered, transfers] = [registered, transfers].map(|count| count.parse::<u32>());
+    // Each of 5 turns uses the memory of one piece 21 times, and other pieces once.
+    assert!(registered.unwrap() < 60 && transfers.unwrap() > 200, "{told}");
+}
+
 /// Who looks for a message in a loop has to let go of the processor for it to come: else there are tens
 /// of thousands of looks in vain for each, as many as a turn of the scheduler has room for.
 #[test]

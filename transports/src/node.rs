@@ -5,6 +5,7 @@
 //! Where the whole job is known to be on one node no network is opened.
 
 mod connecting;
+mod memory;
 mod near;
 mod net;
 mod nets;

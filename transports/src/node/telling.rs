@@ -85,10 +85,10 @@ fn datagrams<C: Carrier>(net: &Datagrams<C>) -> String {
 }
 
 fn rdma<F: Fabric>(net: &Rdma<F>) -> String {
-    let counters = net.counters();
+    let (counters, pins) = (net.counters(), net.pins());
     format!(
         "{} to {} peers: small messages {} sent and {} into rings, {} received and {} out of rings; large messages {} \
-         written, {} read, {} in pieces; {} notes; {}",
+         written, {} read, {} in pieces; {} notes; memory of the program registered {} times for {} transfers; {}",
         F::NAME,
         counters.peers,
         counters.messages_out,
@@ -99,6 +99,8 @@ fn rdma<F: Fabric>(net: &Rdma<F>) -> String {
         counters.read,
         counters.pieced,
         counters.notes_out,
+        pins.registrations,
+        pins.registrations + pins.hits,
         net.pins_told()
     )
 }

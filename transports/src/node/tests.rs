@@ -164,7 +164,7 @@ fn tcp_alone_needs_no_shared_memory() {
     let open = |alone| LocalPort::new(config(alone), Box::new(Board::default()));
     assert!(open(false).is_err(), "no file is so long");
     let mut port = open(true).unwrap();
-    assert!(port.shm().allocate(8, 8).is_none());
+    assert!(port.allocate(8, 8).is_none());
     port.open_network(network_config(Network::Tcp, 0)).unwrap();
     port.set_choice(Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 }).unwrap();
     let refused = port.set_choice(Choice::default()).unwrap_err();

@@ -33,6 +33,7 @@ mod slots;
 
 pub use settings::RdmaSettings;
 
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -252,6 +253,16 @@ impl<F: Fabric> Rdma<F> {
     /// What happened so far.
     pub fn counters(&self) -> RdmaCounters {
         RdmaCounters { peers: self.met as u64, ..self.counters }
+    }
+
+    /// Memory that the library gave the program: what is registered of it stays so until it is taken back.
+    pub fn own(&mut self, memory: Range<usize>) {
+        self.pins.own(memory);
+    }
+
+    /// The memory that begins there is about to be taken back.
+    pub fn disown(&mut self, start: usize) {
+        self.pins.disown(&mut self.fabric, start);
     }
 
     /// What the cache of registrations has done.

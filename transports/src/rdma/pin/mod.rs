@@ -6,10 +6,12 @@
 //! knows which there are, `witness` which are gone.
 //!
 //! Kept is what a witness sees: anonymous private memory, which is the heap, large allocations, stacks and static
-//! arrays. Other memory, mapped files and memory that is shared above all, is registered for each transfer, since
-//! its pages can be taken away by other ways than this process's mappings.
+//! arrays; and what this library has allocated itself (`own`). Other memory, mapped files and memory that is shared
+//! above all, is registered for each transfer, since its pages can be taken away by other ways than this process's
+//! mappings.
 
 mod notices;
+mod own;
 mod table;
 mod witness;
 
@@ -27,6 +29,7 @@ use std::ops::Range;
 use mpi_core::settings::{PinCacheWish, Settings};
 
 use self::notices::Gone;
+use self::own::OwnMemory;
 use self::table::{Entry, Slot, Table};
 use self::witness::{Heard, Witness};
 use super::fabric::{Access, Memory, Refusal, Target};
@@ -117,6 +120,9 @@ enum Keeper {
 pub struct PinCache<M: Memory> {
     table: Table<M::Region>,
     keeper: Keeper,
+    own: OwnMemory,
+    /// Whether the user wants anything kept.
+    is_on: bool,
     regions_max: usize,
     bytes_max: usize,
     page: usize,
@@ -135,6 +141,8 @@ impl<M: Memory> PinCache<M> {
         PinCache {
             table: Table::new(),
             keeper,
+            own: OwnMemory::default(),
+            is_on: settings.cache != PinCacheWish::Off,
             regions_max: limit(settings.regions, REGIONS_MAX),
             bytes_max: limit(settings.bytes, usize::MAX),
             page: mappings::page_bytes(),
@@ -158,7 +166,8 @@ impl<M: Memory> PinCache<M> {
         access: Access,
     ) -> Result<Pin<M::Region>, Refusal> {
         let range = self.pages(address, len)?;
-        if self.is_keeping(memory) {
+        let is_own = self.is_on && self.own.holds(&range, self.page);
+        if self.is_keeping(memory) || is_own {
             if let Some(slot) = self.table.find(&range, access) {
                 self.table.take(slot);
                 self.counters.hits += 1;
@@ -166,7 +175,7 @@ impl<M: Memory> PinCache<M> {
                 self.counters.sub_range_hits += u64::from(is_part);
                 return Ok(self.pin_of(slot));
             }
-            // SAFETY: by the caller's promise; what lies around the range is watched.
+            // SAFETY: by the caller's promise; what lies around the range is watched, or this library's own.
             if let Some(slot) = unsafe { self.keep(memory, &range, access) } {
                 return Ok(self.pin_of(slot));
             }
@@ -203,7 +212,8 @@ impl<M: Memory> PinCache<M> {
                  when it goes away (userfaultfd)."
                 .to_owned(),
             Keeper::Nobody(why) => {
-                format!("Memory is registered anew for each transfer, since {why}.")
+                let but = if self.is_on { ", but for that of MPI_Alloc_mem" } else { "" };
+                format!("Memory is registered anew for each transfer{but}, since {why}.")
             }
         }
     }
@@ -220,6 +230,7 @@ impl<M: Memory> PinCache<M> {
     /// Deregisters all that nobody uses and keeps nothing any more: before the device is closed.
     pub fn end(&mut self, memory: &mut M) {
         self.forget(memory, &(0..usize::MAX));
+        self.is_on = false;
         self.keeper = Keeper::Nobody("the library is about to end".to_owned());
     }
 
@@ -321,16 +332,8 @@ impl<M: Memory> PinCache<M> {
             return None;
         }
         // First, so that nothing goes away unseen between one and the other.
-        match &mut self.keeper {
-            Keeper::Device => {}
-            Keeper::Nobody(_) => return None,
-            Keeper::Witness(witness) => match witness.begin() {
-                Ok(()) => witness.watch(range).ok()?,
-                Err(why) => {
-                    self.keeper = Keeper::Nobody(why);
-                    return None;
-                }
-            },
+        if !self.is_on || !self.own.holds(range, self.page) {
+            self.watch(range)?;
         }
         while let Some(dropped) = self.table.drop_within(range) {
             if let Some(entry) = dropped {
@@ -340,6 +343,21 @@ impl<M: Memory> PinCache<M> {
         // SAFETY: by the caller's promise.
         let region = unsafe { self.register(memory, range, access) }.ok()?;
         Some(self.table.add(Entry::new(region, range.clone(), access), true))
+    }
+
+    /// Sees to it that it is heard when a range goes away; `None` where that cannot be.
+    fn watch(&mut self, range: &Range<usize>) -> Option<()> {
+        match &mut self.keeper {
+            Keeper::Device => Some(()),
+            Keeper::Nobody(_) => None,
+            Keeper::Witness(witness) => match witness.begin() {
+                Ok(()) => witness.watch(range).ok(),
+                Err(why) => {
+                    self.keeper = Keeper::Nobody(why);
+                    None
+                }
+            },
+        }
     }
 
     /// Registers a range, for which others that nobody uses give way.

@@ -357,6 +357,40 @@ fn a_program_that_closes_the_descriptor_gets_registrations_for_each_transfer() {
     assert_eq!(readers(), 0);
 }
 
+/// Without a witness, and in memory that others share. Two own ranges share a page.
+#[test]
+fn memory_of_the_library_stays_registered_until_it_is_taken_back() {
+    let (mut device, mut cache) = (Device::new(), PinCache::new(AUTO, &Device::new()));
+    cache.keeper = Keeper::Nobody("a test".to_owned());
+    let at = map(6 * PAGE, libc::MAP_SHARED);
+    let [first, second] = [at..at + 2 * PAGE + 64, at + 2 * PAGE + 64..at + 5 * PAGE];
+    let use_of = |cache: &mut PinCache<Device>, device: &mut Device, range: &Range<usize>| {
+        let _ = use_once(cache, device, range.start, range.len());
+        cache.counters().registrations
+    };
+    assert_eq!([0; 2].map(|_| use_of(&mut cache, &mut device, &first)), [1, 2]);
+    cache.own(first.clone());
+    cache.own(second.clone());
+    assert_eq!([0; 3].map(|_| use_of(&mut cache, &mut device, &first)), [3; 3]);
+    assert_eq!([0; 3].map(|_| use_of(&mut cache, &mut device, &second)), [4; 3]);
+    assert_eq!(use_of(&mut cache, &mut device, &(at + 5 * PAGE..at + 6 * PAGE)), 5, "nobody's");
+    cache.disown(&mut device, first.start);
+    assert_eq!(device.live.len(), 1);
+    assert_eq!([0; 2].map(|_| use_of(&mut cache, &mut device, &second)), [5; 2]);
+    assert_eq!([0; 2].map(|_| use_of(&mut cache, &mut device, &first)), [6, 7]);
+    cache.end(&mut device);
+    let after = [0; 2].map(|_| use_of(&mut cache, &mut device, &second));
+    assert_eq!(after, [8, 9], "it has ended");
+    unmap(at, 6 * PAGE);
+    let mut off = PinCache::new(OFF, &device);
+    off.own(second.clone());
+    let at = map(PAGE, libc::MAP_SHARED);
+    off.own(at..at + PAGE);
+    assert_eq!([0; 2].map(|_| use_of(&mut off, &mut device, &(at..at + PAGE))), [1, 2]);
+    unmap(at, PAGE);
+    assert!(device.live.is_empty());
+}
+
 /// Lets the kernel refuse userfaultfd(2) to this process, as containers do.
 fn forbid_userfault() {
     let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
