@@ -274,7 +274,8 @@ impl Tcp {
         self.close_link(id);
         if self.peers[id.peer.0 as usize].says_farewell {
             self.part_at_last(id.peer);
-        } else {
+        } else if !self.leaves {
+            // Who has heard this end's farewell ends the connection and answers no other.
             self.seek(id);
         }
     }

@@ -182,6 +182,30 @@ fn a_farewell_that_is_lost_on_its_way_is_said_again_before_its_sender_is_gone() 
     }
 }
 
+/// Who hears the farewell ends the connection, without one of its own.
+#[test]
+fn who_has_said_farewell_looks_for_nobody_any_more() {
+    let sim = Sim::begin(1, FAIR);
+    let mut world = World::new(world(2, &small()));
+    world.send(0, 1, &Header { kind: FrameKind::Eager as u8, ..Header::default() }, b"hello");
+    world.run_until("it is there", |world| {
+        world.got(1).frames.len() == 1 && world.transport(0).is_flushed()
+    });
+    let (mut ends, start) = (world.into_ends(), sim.time());
+    let mut sinks = [(); 2].map(|()| Recorder::default());
+    ends[0].leave();
+    while !ends[0].has_left() || sinks[1].down.is_empty() {
+        for (end, sink) in ends.iter_mut().zip(&mut sinks) {
+            look(end, sink);
+        }
+    }
+    for _ in 0..100 {
+        look(&mut ends[0], &mut sinks[0]);
+    }
+    assert!(ends[0].has_left() && sim.time() - start < Duration::from_millis(100));
+    assert_eq!(sim.connections(), 1);
+}
+
 #[test]
 fn who_cannot_make_a_connection_that_is_waited_for_ends_the_job() {
     let tcp = TcpSettings { patience: Duration::from_millis(300), ..small() };
