@@ -11,6 +11,8 @@ pub mod board;
 #[cfg(not(loom))]
 pub mod cards;
 #[cfg(not(loom))]
+mod clock;
+#[cfg(not(loom))]
 pub mod conformance;
 #[cfg(not(loom))]
 mod copy;

@@ -29,6 +29,7 @@ use mpi_core::port::{
 };
 
 use crate::cards::{Directory, NODE};
+pub use crate::clock::ticks;
 use crate::loopback::Loopback;
 use crate::offers;
 use crate::shm::{LocalConfig, Secret, Shm};
@@ -38,7 +39,6 @@ use net::{Net, each};
 use nets::{Nets, Way};
 pub use network::Network;
 pub use opening::{Identity, NetworkConfig};
-pub use pace::ticks;
 use pace::{Look, Pace};
 use passing::Passing;
 pub use ways::{Choice, Wish};
@@ -270,7 +270,7 @@ impl Transport for LocalPort {
         }
         busy |= self.shm.poll(sink) == Activity::Busy;
         if let Some(nets) = &self.nets {
-            let look = self.pace.next(self.shm.heard(), pace::ticks);
+            let look = self.pace.next(self.shm.heard(), ticks);
             if look != Look::No && (look != Look::IfRestless || nets.is_restless()) {
                 busy |= self.poll_networks(look, sink);
             }
@@ -434,9 +434,9 @@ impl Port for LocalPort {
     #[inline]
     fn looked_in_vain(&mut self) {
         self.pace.note_pause();
-        if self.shm.is_crowded() && self.passing.is_loop(pace::ticks()) {
+        if self.shm.is_crowded() && self.passing.is_loop(ticks()) {
             self.shm.give_turn();
-            self.passing.goes_on(pace::ticks());
+            self.passing.goes_on(ticks());
         }
     }
 

@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use super::train::Train;
+use crate::clock::cheap_ticks;
 
 /// Where a peer hears.
 pub trait Address: Copy + PartialEq + Debug {
@@ -103,5 +104,11 @@ pub trait Carrier: Sized {
     #[inline]
     fn now() -> Instant {
         Instant::now()
+    }
+
+    /// A count that grows with that time and costs next to nothing, if there is one.
+    #[inline]
+    fn ticks() -> Option<u64> {
+        cheap_ticks()
     }
 }

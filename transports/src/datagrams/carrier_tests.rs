@@ -1,16 +1,21 @@
 //! The transport over a carrier as queue pairs are one: packets of a fixed length, one at a time, read where they
 //! came, and lost where nobody has a buffer for them.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use mpi_core::port::{PeerId, ProcessName, Transport};
+use mpi_core::buffer::RawBytes;
+use mpi_core::header::Header;
+use mpi_core::port::{Body, PeerId, ProcessName, Transport};
 use parking_lot::Mutex;
 
-use super::{Address, Carrier, Datagrams, Fate, Identity, Limits, Path, Train};
-use crate::conformance::check;
+use super::{Address, Carrier, Counters, Datagrams, Fate, Identity, Limits, Path, Train};
+use crate::clock::cheap_ticks;
+use crate::conformance::{Recorder, check};
 use crate::udp::UdpSettings;
 
 /// What is on its way to each, and how many packets were sent at all.
@@ -103,6 +108,45 @@ impl Carrier for Packets {
     fn news(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
+
+    fn now() -> Instant {
+        machine(|machine| {
+            machine.asked += 1;
+            machine.nanos += Machine::CLOCK;
+            machine.base + Duration::from_nanos(machine.nanos)
+        })
+        .unwrap_or_else(Instant::now)
+    }
+
+    fn ticks() -> Option<u64> {
+        let ticks = machine(|machine| {
+            machine.nanos += Machine::TICKS;
+            1 << 50 | machine.nanos
+        });
+        ticks.or_else(cheap_ticks)
+    }
+}
+
+/// A machine on which nothing takes time but to ask for it, and its kernel's clock takes long.
+struct Machine {
+    base: Instant,
+    nanos: u64,
+    asked: u64,
+}
+
+impl Machine {
+    /// Nanoseconds that a look at the kernel's clock takes, and one at the processor's counter.
+    const CLOCK: u64 = 4000;
+    const TICKS: u64 = 20;
+}
+
+thread_local! {
+    static MACHINE: RefCell<Option<Machine>> = const { RefCell::new(None) };
+}
+
+/// Does something with the machine of this thread, if there is one.
+fn machine<R>(run: impl FnOnce(&mut Machine) -> R) -> Option<R> {
+    MACHINE.with(|cell| cell.borrow_mut().as_mut().map(run))
 }
 
 /// Ends of so many that have met, on a wire of their own.
@@ -139,6 +183,39 @@ fn packets_of_any_port_carry_all_that_is_required() {
 fn lost_packets_and_few_buffers_lose_nothing() {
     check(|| ends(3, 1024, 1024, 50));
     check(|| ends(2, 4096, 16, 50));
+}
+
+/// By counts: an answer carries the acknowledgement of what it answers, and who waits does not wait for the clock.
+#[test]
+fn a_message_to_and_fro_is_a_datagram_and_asks_for_no_time() {
+    const ROUNDS: u64 = 1000;
+    const LOOKS: u64 = 50;
+    MACHINE.set(Some(Machine { base: Instant::now(), nanos: 0, asked: 0 }));
+    let mut ends = ends(2, 4096, 64, 0);
+    let mut heard = Recorder::default();
+    let mut send = |from: usize, to: usize| {
+        let body = RawBytes::from(&b"8 bytes."[..]);
+        let header = Header { inline_len: body.len() as u8, ..Header::default() };
+        ends[from].send(PeerId(to as u32), &header, Body::Bytes(body)).unwrap();
+        for _ in 0..LOOKS {
+            ends[from].poll(&mut heard);
+        }
+        ends[to].poll(&mut heard);
+    };
+    // Meanwhile it is found out how fast the counter is.
+    (0..ROUNDS).for_each(|_| [(0, 1), (1, 0)].into_iter().for_each(|(from, to)| send(from, to)));
+    let begin = machine(|machine| (machine.nanos, std::mem::take(&mut machine.asked))).unwrap();
+    (0..ROUNDS).for_each(|_| [(0, 1), (1, 0)].into_iter().for_each(|(from, to)| send(from, to)));
+    let end = machine(|machine| (machine.nanos, machine.asked)).unwrap();
+    assert_eq!(heard.frames.len() as u64, 4 * ROUNDS);
+    for end in &ends {
+        let Counters { sent, writes, again, .. } = end.counters();
+        assert_eq!((sent, writes, again), (2 * ROUNDS, 2 * ROUNDS, 0));
+    }
+    // Each of both asks once in 2^18 ticks, which are nanoseconds here.
+    let most = 2 * (1 + ((end.0 - begin.0) >> 18));
+    assert!(end.1 <= most && end.1 * 50 < 2 * ROUNDS, "{} questions, {most} at most", end.1);
+    MACHINE.set(None);
 }
 
 #[test]

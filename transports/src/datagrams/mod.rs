@@ -32,10 +32,11 @@ pub use settings::{Identity, Limits};
 pub use train::{Part, Train};
 
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mpi_core::port::{PeerId, Why};
 
+use crate::clock::Clock;
 use crate::reliability::Config;
 use crate::tcp::Secret;
 use envelope::Envelope;
@@ -79,7 +80,7 @@ pub struct Datagrams<C: Carrier> {
     job: [u8; 32],
     envelope: Envelope,
     counters: Counters,
-    start: Instant,
+    clock: Clock,
     carrier: C,
 }
 
@@ -109,7 +110,7 @@ impl<C: Carrier> Datagrams<C> {
             envelope: Envelope::new(&job, me.rank),
             job,
             counters: Counters::default(),
-            start: C::now(),
+            clock: Clock::new(C::now()),
             me,
             carrier,
         }
@@ -206,7 +207,7 @@ impl<C: Carrier> Datagrams<C> {
     /// Time since this transport began.
     #[inline]
     fn now(&self) -> Duration {
-        C::now().saturating_duration_since(self.start)
+        self.clock.now(C::ticks(), C::now)
     }
 
     /// What there is with a peer, from now on if there was nothing; `None` for one that is not known.

@@ -126,24 +126,6 @@ impl Pace {
     }
 }
 
-/// A clock that costs less than a look at anything else: its unit is that of the processor's counter
-/// of time, a third to one nanosecond.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-pub fn ticks() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction.
-    unsafe { std::arch::x86_64::_rdtsc() }
-}
-
-/// A clock, in nanoseconds.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn ticks() -> u64 {
-    use std::sync::OnceLock;
-    use std::time::Instant;
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -217,6 +217,11 @@ impl Carrier for Sockets {
     fn now() -> Instant {
         net::now()
     }
+
+    #[inline]
+    fn ticks() -> Option<u64> {
+        net::ticks()
+    }
 }
 
 /// Opens sockets at an address, the first at the first port that is free out of a range, or one of the kernel's
