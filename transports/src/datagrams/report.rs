@@ -9,7 +9,7 @@ pub struct Counters {
     pub peers: u64,
     /// Datagrams that left.
     pub sent: u64,
-    /// Of these, what carried again what was lost.
+    /// Of these, those whose load went again, since it was lost or seemed so.
     pub again: u64,
     /// Datagrams that came.
     pub received: u64,
@@ -31,7 +31,7 @@ impl<C: Carrier> Datagrams<C> {
             let link = peer.link.counters();
             counters.peers += 1;
             counters.sent += link.sent;
-            counters.again += link.lost;
+            counters.again += link.again;
             counters.repeated += link.repeated;
         }
         counters

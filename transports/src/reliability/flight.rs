@@ -36,6 +36,11 @@ pub(super) enum Cargo {
 }
 
 impl Cargo {
+    /// Whether it has to come there.
+    pub(super) fn is_load(&self) -> bool {
+        matches!(self, Cargo::Bye | Cargo::Frames(_) | Cargo::Piece(..))
+    }
+
     /// Whether it only tries what may not work: its loss says nothing of the path in use.
     fn tries(&self) -> bool {
         matches!(self, Cargo::Probe(_) | Cargo::Trial(_))

@@ -46,14 +46,34 @@ pub struct Config {
 pub struct Counters {
     /// Datagrams that left.
     pub sent: u64,
-    /// Of these, what was thought lost and went again.
-    pub lost: u64,
+    /// Of what these carried, what goes again: since it was thought lost, a question carries it, or another path
+    /// is taken.
+    pub again: u64,
+    /// What was thought lost.
+    pub lost: u32,
     /// Of these, what had only been late.
     pub late: u32,
     /// Questions to a peer from which no answer came.
     pub asked: u32,
     /// Datagrams that came twice, or too late to be of use.
     pub repeated: u64,
+}
+
+/// What of these a link counts by itself.
+#[derive(Default)]
+struct Counts {
+    sent: u64,
+    again: u64,
+    repeated: u64,
+    lost: u32,
+    asked: u32,
+}
+
+impl Counts {
+    /// What was sent goes again, if it is a load.
+    fn goes_again(&mut self, cargo: &Cargo) {
+        self.again += u64::from(cargo.is_load());
+    }
 }
 
 /// What a datagram says of the path by which it came.
@@ -98,7 +118,7 @@ pub struct Link {
     came: Came,
     /// Once a large message has come: most peers send frames alone.
     arrivals: Option<Box<Arrivals>>,
-    counters: Counters,
+    counts: Counts,
 }
 
 impl Link {
@@ -124,7 +144,7 @@ impl Link {
             trial_came: None,
             came: Came::Old,
             arrivals: None,
-            counters: Counters::default(),
+            counts: Counts::default(),
         }
     }
 
@@ -158,8 +178,11 @@ impl Link {
     /// What leaves from now on goes another way, of which nothing is known: all that is under way goes again,
     /// in datagrams as small as at first.
     pub fn change_path(&mut self) {
-        let outgoing = &mut self.outgoing;
-        self.flight.give_up(|cargo| outgoing.lose(cargo));
+        let (outgoing, counts) = (&mut self.outgoing, &mut self.counts);
+        self.flight.give_up(|cargo| {
+            counts.goes_again(&cargo);
+            outgoing.lose(cargo);
+        });
         (self.rtt, self.pacer) = (Rtt::default(), Pacer::default());
         self.mtu.begin_anew();
         self.window = Cubic::on_another_path(self.mtu.bytes().into());
@@ -241,7 +264,7 @@ impl Link {
         let head = Head { number, oldest, settled, credit, held_micros, asks: false };
         let front = Front::new(&head, numbers.highest(RANGES_MAX), &load);
         self.receipt.restore(due);
-        self.counters.sent += 1;
+        self.counts.sent += 1;
         if let Some(cargo) = cargo {
             self.flight.send(number, now, 0, cargo);
         }
@@ -268,7 +291,7 @@ impl Link {
             Some(cargo) => self.outgoing.lose(cargo),
             None => {}
         }
-        self.counters.sent -= 1;
+        self.counts.sent -= 1;
     }
 
     /// Whoever was not told what has come is told it now: a process that falls silent does not come back to it.
@@ -297,7 +320,7 @@ impl Link {
         let arrival = Arrival::parse(bytes).map_err(Breach)?;
         self.came = Came::Old;
         if !self.receipt.is_new(&arrival.head) {
-            self.counters.repeated += 1;
+            self.counts.repeated += 1;
             return Ok(());
         }
         self.came = match arrival.load {
@@ -378,7 +401,8 @@ impl Link {
 
     /// What happened so far.
     pub fn counters(&self) -> Counters {
-        Counters { late: self.flight.late(), ..self.counters }
+        let Counts { sent, again, repeated, lost, asked } = self.counts;
+        Counters { sent, again, lost, late: self.flight.late(), asked, repeated }
     }
 
     /// Gives back memory that the last traffic has left and nothing uses; for links on which nothing has
@@ -406,25 +430,29 @@ impl Link {
         }
         // A question that is too large for the path would not be answered.
         let loads = if self.mtu.is_in_doubt() { 0 } else { ASKED_WITH_LOAD };
-        let (outgoing, mtu) = (&mut self.outgoing, &mut self.mtu);
+        let (outgoing, mtu, counts) = (&mut self.outgoing, &mut self.mtu, &mut self.counts);
         let again = |cargo| match cargo {
             Cargo::Probe(bytes) => mtu.probe_lost(bytes, now),
-            cargo => outgoing.lose(cargo),
+            cargo => {
+                counts.goes_again(&cargo);
+                outgoing.lose(cargo);
+            }
         };
         if let Some(question) = self.flight.should_ask(now, &self.rtt, loads, again) {
             self.asks = Some(question);
-            self.counters.asked += 1;
+            self.counts.asked += 1;
         }
     }
 
     fn find_losses(&mut self, now: Nanos) {
-        let (outgoing, counters) = (&mut self.outgoing, &mut self.counters);
+        let (outgoing, counts) = (&mut self.outgoing, &mut self.counts);
         let mtu = &mut self.mtu;
         let losses = self.flight.find_losses(now, &self.rtt, |cargo| match cargo {
             Cargo::Probe(bytes) => mtu.probe_lost(bytes, now),
             cargo => {
+                counts.lost += 1;
+                counts.goes_again(&cargo);
                 outgoing.lose(cargo);
-                counters.lost += 1;
             }
         });
         if losses.sent.is_some_and(|sent| self.window.lost(now, sent)) {
@@ -492,7 +520,7 @@ impl Link {
         if let Some(Cargo::Probe(bytes)) = cargo {
             datagram.pad_to(bytes);
         }
-        self.counters.sent += 1;
+        self.counts.sent += 1;
         if let Some(cargo) = cargo {
             let bytes = datagram.bytes();
             if self.rtt.smoothed().is_some() {

@@ -55,7 +55,7 @@ fn heavy_storm(seed: u64, seen: &mut Seen) {
     (0..2).filter(|end| who >> end & 1 == 1).for_each(|end| world.links[end].leave());
     world.run_until("they have parted", |world| world.links.iter().all(Link::has_left));
     for counters in [0, 1].map(|end| world.links[end].counters()) {
-        seen.lost += counters.lost;
+        seen.lost += u64::from(counters.lost);
         seen.repeated += counters.repeated;
         seen.late += u64::from(counters.late);
     }

@@ -31,7 +31,7 @@ fn storms_lose_and_double_nothing_and_a_seed_replays() {
         let (trace, counters, altered) = weathered(seed, [bad(), bad()]);
         traces.push(trace);
         for one in counters {
-            let seen = [one.lost, one.repeated, one.late.into(), altered];
+            let seen = [one.again, one.repeated, one.late.into(), altered];
             sums.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
         }
     }
@@ -190,6 +190,22 @@ fn who_computes_is_left_in_peace() {
     assert_eq!((world.heard[1].frames.len(), world.links[0].counters().lost), (6, 0));
 }
 
+/// Nothing later comes that would tell of its loss.
+#[test]
+fn what_questions_carry_again_is_counted() {
+    let first = Duration::ZERO..Duration::from_millis(1001);
+    let line = Weather { cut: first, ..Weather::fair(Duration::from_micros(30)) };
+    let mut world = World::new(1, &CONFIG, [line.clone(), line]);
+    assert!(push(&mut world, 0, 0, b"hello"));
+    world.run_until("it has come", |world| world.links[0].is_flushed());
+    let seen = world.links[0].counters();
+    assert_eq!((seen.sent, seen.again, seen.lost, seen.asked), (2, 1, 0, 1));
+    assert!(push(&mut world, 0, 1, b"on its way"));
+    assert!(world.links[0].next(world.now).is_some());
+    world.links[0].change_path();
+    assert_eq!(world.links[0].counters().again, 2, "another path carries it again");
+}
+
 /// What a transport judges paths by.
 #[test]
 fn a_link_tells_when_it_heard_the_peer_and_how_far_that_is() {
@@ -236,7 +252,7 @@ fn reordering_is_learned() {
     world.run_until("it has come", |world| world.links[0].is_flushed());
     assert!(memory == bytes);
     let seen = world.links[0].counters();
-    assert!(seen.late > 0 && seen.lost < seen.sent / 50, "{seen:?}");
+    assert!(seen.late > 0 && u64::from(seen.lost) < seen.sent / 50, "{seen:?}");
 }
 
 /// What could not be sent is sent later, and is not taken for a loss.
