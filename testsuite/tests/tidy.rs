@@ -112,7 +112,7 @@ const FUZZED: &[(&str, &str)] = &[
     ("transports/src/rdma/receive.rs", "transports/src/rdma/hostile_tests.rs"),
     ("transports/src/rdma/rendezvous.rs", "transports/src/rdma/hostile_tests.rs"),
     ("transports/src/rdma/ring.rs", "transports/src/rdma/hostile_tests.rs"),
-    ("transports/src/reliability/link.rs", "transports/src/reliability/tests.rs"),
+    ("transports/src/reliability/receive.rs", "transports/src/reliability/tests.rs"),
     ("transports/src/reliability/reassembly.rs", "transports/src/reliability/reassembly.rs"),
     ("transports/src/reliability/wire.rs", "transports/src/reliability/wire.rs"),
     ("transports/src/shm/hello.rs", "transports/src/shm/hello.rs"),

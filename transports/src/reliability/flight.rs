@@ -6,8 +6,8 @@
 //! acknowledgement says which of the copies it is about.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
+use super::cargo::Cargo;
 use super::ranges::Ranges;
 use super::rtt::Rtt;
 use super::wire::Acks;
@@ -17,35 +17,6 @@ use super::{Breach, Nanos};
 const REORDER_DATAGRAMS: u64 = 3;
 /// … twice as many for each one that was thought lost and arrived, at most so often.
 const REORDER_DOUBLED_MAX: u32 = 8;
-
-/// What a datagram carried, by places of its flow.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Cargo {
-    /// A question.
-    Ping,
-    /// A probe of a datagram's size, with so many bytes.
-    Probe(u16),
-    /// A question by the path of this number, which is not the one in use.
-    Trial(u8),
-    /// The last word.
-    Bye,
-    /// A range of the stream of frames.
-    Frames(Range<u64>),
-    /// A range of the message with this number.
-    Piece(u64, Range<u64>),
-}
-
-impl Cargo {
-    /// Whether it has to come there.
-    pub(super) fn is_load(&self) -> bool {
-        matches!(self, Cargo::Bye | Cargo::Frames(_) | Cargo::Piece(..))
-    }
-
-    /// Whether it only tries what may not work: its loss says nothing of the path in use.
-    fn tries(&self) -> bool {
-        matches!(self, Cargo::Probe(_) | Cargo::Trial(_))
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {

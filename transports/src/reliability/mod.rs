@@ -23,8 +23,11 @@
 //!    flight · rtt (what is lost) ──────────────┤                      └── receipt (what to acknowledge)
 //!    mtu (how large) ──────────────────────────┘
 //! ```
+//!
+//! `link` ties these together; what it does with them stands in `send`, `receive` and `paths`.
 
 mod arrivals;
+mod cargo;
 mod cubic;
 mod datagram;
 mod flight;
@@ -36,10 +39,13 @@ mod messages;
 mod mtu;
 mod outgoing;
 mod pacer;
+mod paths;
 mod ranges;
 mod reassembly;
 mod receipt;
+mod receive;
 mod rtt;
+mod send;
 #[cfg(test)]
 mod sim_leave;
 #[cfg(test)]

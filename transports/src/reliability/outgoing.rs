@@ -10,7 +10,7 @@ use mpi_core::datatype::Packer;
 use mpi_core::header::{HEADER_BYTES, Header};
 use mpi_core::port::{Body, Token};
 
-use super::flight::Cargo;
+use super::cargo::Cargo;
 use super::flow::Flow;
 use super::messages::Messages;
 use crate::piece::PieceHead;
