@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use mpi_core::port::PeerId;
+use mpi_core::port::{PeerId, Sink, Why};
 use mpi_core::settings::Settings;
 
 use super::network::Network;
@@ -39,6 +39,17 @@ macro_rules! each {
     };
 }
 pub(super) use each;
+
+/// The same call of whichever network of datagrams this is; something else where it is none.
+macro_rules! of_datagrams {
+    ($net:expr, $of:ident => $call:expr, else $else:expr) => {
+        match $net {
+            Net::Udp($of) => $call,
+            Net::Ud($of) => $call,
+            Net::Rc(_) | Net::Ofi(_) | Net::Tcp(_) => $else,
+        }
+    };
+}
 
 impl Net {
     /// Opens a network.
@@ -188,6 +199,31 @@ impl Net {
             Net::Udp(udp) => udp.has_left(),
             Net::Ud(ud) => ud.has_left(),
         }
+    }
+
+    /// Datagrams that do not get through may go through TCP.
+    pub(super) fn set_tunnel(&mut self) {
+        of_datagrams!(self, net => net.set_tunnel(), else ());
+    }
+
+    /// Gives each datagram that is to go through TCP to `take`, which says whether it is dealt with.
+    pub(super) fn send_letters(&mut self, take: impl FnMut(PeerId, &[u8]) -> bool) {
+        of_datagrams!(self, net => net.send_letters(take), else ());
+    }
+
+    /// A datagram of this network came through TCP.
+    pub(super) fn take_letter<S: Sink>(&mut self, peer: PeerId, bytes: &[u8], sink: &mut S) {
+        of_datagrams!(self, net => net.take_letter(peer, bytes, sink), else ());
+    }
+
+    /// TCP can no longer reach a peer: what is to be said of that, if anything.
+    pub(super) fn part(&mut self, peer: PeerId, why: Why) -> Option<Why> {
+        of_datagrams!(self, net => net.part(peer, why), else Some(why))
+    }
+
+    /// Peers whom TCP gave up and who are there: told once.
+    pub(super) fn spared(&mut self) -> Vec<PeerId> {
+        of_datagrams!(self, net => net.spared(), else Vec::new())
     }
 
     /// A peer that this network has to reach without having met it.

@@ -48,12 +48,8 @@ impl Nets {
         let net = Net::open(config)?;
         let place = net.kind() as usize;
         self.open[place] = Some(net);
-        if let [.., Some(Net::Tcp(_)), udp, ud] = &mut self.open {
-            match (udp, ud) {
-                (Some(Net::Udp(udp)), _) => udp.set_tunnel(),
-                (_, Some(Net::Ud(ud))) => ud.set_tunnel(),
-                _ => {}
-            }
+        if self.get(Network::Tcp).is_some() {
+            self.each_mut().for_each(Net::set_tunnel);
         }
         self.news = match self.each().map(Net::news).collect::<Vec<_>>()[..] {
             [Some(_)] => None,
@@ -164,21 +160,13 @@ impl Nets {
     /// Takes in what has come; whether there was anything.
     pub(super) fn poll<S: Sink>(&mut self, look: Look, sink: &mut S) -> bool {
         self.each_mut().for_each(|net| net.look(look));
-        let [rc, ofi, tcp, udp, ud] = &mut self.open;
+        let [rc, ofi, tcp, datagrams @ ..] = &mut self.open;
         let mut busy = false;
-        let alone = match (tcp, udp, ud) {
-            (Some(Net::Tcp(tcp)), Some(Net::Udp(udp)), ud) => {
-                busy |= tunnel::poll(tcp, udp, sink);
-                [None, None, ud.as_mut()]
-            }
-            (Some(Net::Tcp(tcp)), udp, Some(Net::Ud(ud))) => {
-                busy |= tunnel::poll(tcp, ud, sink);
-                [None, udp.as_mut(), None]
-            }
-            (tcp, udp, ud) => [tcp, udp, ud].map(Option::as_mut),
-        };
-        for net in [rc, ofi].map(Option::as_mut).into_iter().chain(alone).flatten() {
+        for net in [rc, ofi].into_iter().chain(&mut *datagrams).flatten() {
             busy |= each!(net, net => net.poll(sink)) == Activity::Busy;
+        }
+        if let Some(Net::Tcp(tcp)) = tcp {
+            busy |= tunnel::poll(tcp, datagrams, sink);
         }
         busy
     }

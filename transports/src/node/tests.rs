@@ -1,5 +1,6 @@
 //! The choice of ways, between processes that are mere values of one test.
 
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use mpi_core::buffer::RawBytes;
@@ -7,6 +8,7 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, Full, PeerId, ProcessName, Transport, Why};
 use mpi_core::settings::Settings;
 
+use super::net::Net;
 use super::{Choice, Identity, LocalPort, Network, NetworkConfig, Wish};
 use crate::cards::CARD_MAX;
 use crate::conformance::{Recorder, World, check};
@@ -18,7 +20,13 @@ use crate::sys::wait::until_readable;
 const OF_THE_KERNEL: [Network; 2] = [Network::Tcp, Network::Udp];
 
 fn network_config(network: Network, rank: u32) -> NetworkConfig {
+    patient_config(network, rank, "10s")
+}
+
+/// The same, of networks that take who does not answer for so long for lost.
+fn patient_config(network: Network, rank: u32, patience: &str) -> NetworkConfig {
     let mut settings = Settings::default();
+    settings.set("tcp_patience", patience, "a test").unwrap();
     for (name, bytes) in [
         ("tcp_window_bytes", "128KiB"),
         ("udp_window_bytes", "128KiB"),
@@ -124,6 +132,42 @@ fn who_sleeps_with_several_networks_open_is_woken_by_each() {
         let woken = is_woken(world.transport(1), Duration::from_secs(5));
         assert!(woken, "{} wakes nobody", network.name());
     }
+}
+
+/// Both ends hear at an address at which nobody is.
+#[test]
+fn datagrams_that_get_nowhere_go_through_tcp() {
+    let board = Board::default();
+    let mut ends = [0, 1].map(|rank| end((rank, 2), &[], &board));
+    for (rank, port) in (0..).zip(&mut ends) {
+        for network in OF_THE_KERNEL {
+            port.open_network(patient_config(network, rank, "1s")).unwrap();
+        }
+        port.cards().into_iter().for_each(|(kind, card)| board.post_as(kind, rank, card));
+        for other in 0..2 {
+            port.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
+        }
+        port.set_choice(Choice { wish: Wish::Network(Network::Udp), node_ranks: 0 }).unwrap();
+    }
+    let mut world = World::new(ends.into());
+    let to_and_fro = |world: &mut World<LocalPort>, count| {
+        for (from, to) in [(0, 1), (1, 0)] {
+            world.send(from, to, &eager(), b"x");
+        }
+        world.run_until("both have heard", |world| {
+            [0, 1].iter().all(|to| world.got(*to).frames.len() == count)
+        });
+    };
+    to_and_fro(&mut world, 1);
+    assert!(!world.transport(0).tcp().unwrap().is_connected(PeerId(1)));
+    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for one in 0..2 {
+        let nets = world.transport(one).nets.as_mut().unwrap();
+        let Some(Net::Udp(udp)) = nets.get_mut(Network::Udp) else { panic!("it is open") };
+        udp.set_ways(PeerId(1 - one as u32), vec![nobody.local_addr().unwrap()]);
+    }
+    to_and_fro(&mut world, 2);
+    assert!(world.transport(0).tcp().unwrap().is_connected(PeerId(1)));
 }
 
 #[test]

@@ -4,22 +4,30 @@
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::Header;
-use mpi_core::port::{Body, Full, Landing, PeerId, Sink, Token, Transport, Why};
+use mpi_core::port::{Activity, Body, Full, Landing, PeerId, Sink, Token, Transport, Why};
 
-use crate::datagrams::{Carrier, Datagrams};
+use super::net::Net;
 use crate::tcp::{DATAGRAM, Tcp};
 
-/// Where TCP delivers what arrives while a network of datagrams is open too.
-struct Mouth<'a, C: Carrier, S> {
-    net: &'a mut Datagrams<C>,
+/// Where TCP delivers what arrives: the datagrams of other networks to these.
+struct Mouth<'a, S> {
+    datagrams: &'a mut [Option<Net>],
     sink: &'a mut S,
 }
 
-impl<C: Carrier, S: Sink> Sink for Mouth<'_, C, S> {
+/// What a frame begins with that carries a datagram of a network.
+fn header_of(net: &Net) -> Header {
+    Header { kind: DATAGRAM, tag: net.kind() as i32, ..Header::default() }
+}
+
+impl<S: Sink> Sink for Mouth<'_, S> {
     fn frame(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) {
-        match header.kind {
-            DATAGRAM => self.net.take_letter(peer, &body.to_vec(), self.sink),
-            _ => self.sink.frame(peer, header, body),
+        if header.kind != DATAGRAM {
+            return self.sink.frame(peer, header, body);
+        }
+        let mut open = self.datagrams.iter_mut().flatten();
+        if let Some(net) = open.find(|net| header_of(net).tag == header.tag) {
+            net.take_letter(peer, &body.to_vec(), self.sink);
         }
     }
 
@@ -45,31 +53,28 @@ impl<C: Carrier, S: Sink> Sink for Mouth<'_, C, S> {
     }
 
     fn peer_down(&mut self, peer: PeerId, why: Why) {
-        if let Some(why) = self.net.part(peer, why) {
+        let mut open = self.datagrams.iter_mut().flatten();
+        if let Some(why) = open.try_fold(why, |why, net| net.part(peer, why)) {
             self.sink.peer_down(peer, why);
         }
     }
 }
 
-/// Polls both; whether anything came.
-pub(super) fn poll<C: Carrier, S: Sink>(
-    tcp: &mut Tcp,
-    net: &mut Datagrams<C>,
-    sink: &mut S,
-) -> bool {
-    use mpi_core::port::Activity::Busy;
-    let mut busy = net.poll(sink) == Busy;
-    busy |= tcp.poll(&mut Mouth { net, sink }) == Busy;
-    net.spared().into_iter().for_each(|peer| tcp.look_again(peer));
-    net.send_letters(|peer, letter| {
-        let header = Header { kind: DATAGRAM, ..Header::default() };
-        match tcp.send(peer, &header, Body::Bytes(RawBytes::from(letter))) {
-            // Nobody is there whom it could reach, and it need not.
-            Err(Full) => !tcp.is_up(peer),
-            Ok(()) => true,
-        }
-    });
-    busy
+/// Polls TCP, and gives it what other networks have for it; whether anything came.
+pub(super) fn poll<S: Sink>(tcp: &mut Tcp, datagrams: &mut [Option<Net>], sink: &mut S) -> bool {
+    let activity = tcp.poll(&mut Mouth { datagrams: &mut *datagrams, sink });
+    for net in datagrams.iter_mut().flatten() {
+        net.spared().into_iter().for_each(|peer| tcp.look_again(peer));
+        let header = header_of(net);
+        net.send_letters(|peer, letter| {
+            match tcp.send(peer, &header, Body::Bytes(RawBytes::from(letter))) {
+                // Nobody is there whom it could reach, and it need not.
+                Err(Full) => !tcp.is_up(peer),
+                Ok(()) => true,
+            }
+        });
+    }
+    activity == Activity::Busy
 }
 
 /// Nobody listens any more.
