@@ -59,9 +59,9 @@ impl Ofi {
         match what {
             What::Receive(None) => self.received_early(entry, scratch[0]),
             What::Receive(Some((buffer, work))) => self.received(entry, buffer, work),
-            What::Work(_, work) => self.news.extend(work.map(Completion::Done)),
+            What::Work(peer, work) => self.end_work(peer, work),
             What::Write(peer, work, value) => {
-                self.news.extend(work.map(Completion::Done));
+                self.end_work(peer, work);
                 if let Some(value) = value {
                     self.waiting.values.push((peer, value));
                     self.tell_values();
@@ -70,6 +70,14 @@ impl Ofi {
             What::Hello(peer) => self.is_heard(peer),
             What::Value(_) => {}
         }
+    }
+
+    /// Work is done, of which nobody knows any more what it was for where its peer is lost.
+    #[inline]
+    fn end_work(&mut self, peer: PeerId, work: Option<Work>) {
+        let is_up = self.peers.up(peer).is_some();
+        let told = |work| if is_up { Completion::Done(work) } else { Completion::Failed(work) };
+        self.news.extend(work.map(told));
     }
 
     fn account(&mut self, what: &What) {

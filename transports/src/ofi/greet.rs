@@ -168,11 +168,25 @@ impl Ofi {
 
     /// Ends the connection to a peer.
     pub(super) fn lose(&mut self, id: PeerId, why: String) {
-        if self.peers.lose(id) {
-            self.waiting.values.retain(|(to, _)| *to != id);
-            self.waiting.stalled.retain(|(whom, _)| *whom != id);
+        if self.forget(id) {
             self.news.push(Completion::Down(id, why));
         }
+    }
+
+    /// Ends it without a word. Work that is under way comes back as the provider ends it: libfabric has no call that
+    /// takes it back.
+    pub(super) fn cut_off(&mut self, id: PeerId) {
+        self.forget(id);
+        // Between polls there are no messages among it.
+        let is_of = |one: &Completion| matches!(one, Completion::Up(it) | Completion::Down(it, _) if *it == id);
+        self.news.retain(|one| !is_of(one));
+    }
+
+    /// Whether there was anything with a peer; there is nothing any more.
+    fn forget(&mut self, id: PeerId) -> bool {
+        self.waiting.values.retain(|(to, _)| *to != id);
+        self.waiting.stalled.retain(|(whom, _)| *whom != id);
+        self.peers.lose(id)
     }
 }
 

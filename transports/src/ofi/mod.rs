@@ -162,6 +162,9 @@ impl Ofi {
             message_bytes_max: ep.max_msg_size,
             rails: 1,
             is_written_in_order: false,
+            // ofi_rxm's receiver fetches long messages and tells short ones behind them first, although it promises
+            // strict order of completions (seen with 1.17).
+            tells_in_order: false,
             reads: true,
             // SAFETY: the endpoint is open.
             atomics: wants_atomics && unsafe { calls::has_atomics(objects.ep()) },
@@ -279,6 +282,10 @@ impl Fabric for Ofi {
     #[inline]
     fn is_up(&self, peer: PeerId) -> bool {
         self.peers.up(peer).is_some()
+    }
+
+    fn cut(&mut self, peer: PeerId) {
+        self.cut_off(peer);
     }
 
     unsafe fn post(&mut self, buffer: Local<Region>, work: Work) -> Result<(), NoRoom> {

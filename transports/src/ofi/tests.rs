@@ -96,6 +96,19 @@ fn messages_over_tcp_meet_all_requirements() {
     with_each("tcp", "lo", |make| conformance::check(|| transports(2, make)));
 }
 
+/// ofi_rxm's receiver fetches messages of more than 16 KiB, and tells those behind them first.
+#[test]
+fn messages_over_tcp_come_in_order_although_long_ones_are_told_late() {
+    with_each("tcp", "lo", |make| {
+        conformance::check(|| {
+            let mut both = transports(2, make);
+            let settings = RdmaSettings { eager_bytes: 64 << 10, ..RdmaSettings::default() };
+            both.iter_mut().for_each(|one| one.set_settings(settings.clone()).unwrap());
+            both
+        });
+    });
+}
+
 /// As a fabric it is none: it does not look at keys, does not hear of a peer's end, and its version 1.17 never ends a
 /// write of no bytes that carries a value.
 #[test]

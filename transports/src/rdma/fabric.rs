@@ -127,6 +127,9 @@ pub struct Abilities {
     /// addresses, and those of a later write on one rail after those of an earlier one; and whether they all
     /// are once a later message on that rail has been received.
     pub is_written_in_order: bool,
+    /// Whether messages of one peer are told in the order of sending. Where not, a long one may be told after
+    /// those that were sent behind it, although each took its buffer in that order.
+    pub tells_in_order: bool,
     /// Whether there is [`Fabric::read`].
     pub reads: bool,
     /// Whether there are [`Fabric::fetch_add`] and [`Fabric::compare_swap`], on 8 bytes.
@@ -171,7 +174,8 @@ pub enum Completion {
 
 /// One process's end of a fabric.
 ///
-/// Work on one rail of one peer is done in the order of posting. Messages go on rail 0. Each call may post one
+/// Work on one rail of one peer is done in the order of posting; where [`Abilities::tells_in_order`] is false, messages
+/// may be told in another. Messages go on rail 0. Each call may post one
 /// piece of work; [`NoRoom`] posts nothing.
 pub trait Fabric: Memory {
     /// Whose words in offers and adverts are this fabric's.

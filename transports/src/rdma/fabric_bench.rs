@@ -17,8 +17,8 @@ pub const JOB: &str = "fabric-set";
 /// What it knows.
 pub const SECRET: [u8; 32] = [7; 32];
 
-/// Bytes of a message in the set at most.
-pub(super) const SLOT: usize = 16 << 10;
+/// Bytes of a message in the set at most: more than what providers of libfabric send at once.
+pub(super) const SLOT: usize = 40 << 10;
 /// Slots in which messages come, and as many from which they go.
 pub(super) const SLOTS: usize = 16;
 /// Bytes of the source of writes, and of the window.

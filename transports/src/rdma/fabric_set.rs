@@ -4,11 +4,12 @@
 //! that says which promise of [`super::fabric`] was broken. Only the trait is used, and every wait has a bound.
 //! A fabric with a clock of its own moves it in `poll`.
 
+use std::collections::VecDeque;
 use std::os::fd::AsRawFd;
 
 use mpi_core::port::PeerId;
 
-use super::fabric::{Access, Fabric, Target};
+use super::fabric::{Abilities, Access, Fabric, Target};
 use super::fabric_bench::{Arrival, Bench, End, OPEN, Pages, SLOT, SLOTS};
 pub use super::fabric_bench::{JOB, SECRET};
 
@@ -33,6 +34,8 @@ pub fn checks<F: Fabric>() -> Vec<(&'static str, Check<F>)> {
         ("atomics", |make| atomics(make(3))),
         ("much at once", |make| much_at_once(make(2))),
         ("sleep", |make| sleep(make(2))),
+        ("sleeps", |make| sleeps(make(2))),
+        ("cut", |make| cut(make(3))),
         ("stale key", |make| stale_key(make(3))),
         ("access", |make| access(make(2))),
         ("end of a peer", |make| end_of_a_peer(make(3))),
@@ -92,18 +95,18 @@ pub fn both_begin<F: Fabric>(fabrics: Vec<F>) {
     }
 }
 
-/// Sends so many messages each way between these pairs, and finds them in order.
+/// Sends so many messages each way between these pairs, and finds them, in order where that is promised.
 fn streams<F: Fabric>(
     bench: &mut Bench<F>,
     flows: &[(usize, usize)],
     number: usize,
     posted: usize,
 ) {
-    let inline = bench.ends[0].fabric.abilities().inline_bytes;
+    let Abilities { inline_bytes: inline, tells_in_order, .. } = bench.ends[0].fabric.abilities();
     let lengths = [1, 8, inline.min(SLOT), (inline + 1).min(SLOT), 64, 4096, 0, 5000, SLOT];
     let length = |number: usize| lengths[number % lengths.len()];
     let mut sent = vec![0; flows.len()];
-    let mut come = vec![0; flows.len()];
+    let mut on_way = vec![VecDeque::new(); flows.len()];
     bench.until("all messages", |bench| {
         for (flow, &(i, k)) in flows.iter().enumerate() {
             while sent[flow] < number {
@@ -111,6 +114,7 @@ fn streams<F: Fabric>(
                 if !bench.ends[i].try_send(peer(k), &bytes) {
                     break;
                 }
+                on_way[flow].push_back(sent[flow]);
                 sent[flow] += 1;
             }
         }
@@ -119,13 +123,22 @@ fn streams<F: Fabric>(
                 let Arrival::Message { from, bytes } = arrival else { panic!("{arrival:?}") };
                 let flow = (from.0 as usize, k);
                 let flow = flows.iter().position(|&f| f == flow).expect("one of these flows");
-                let right = pattern(flows[flow].0, k, come[flow], length(come[flow]));
-                assert_eq!(bytes, right, "message {} from {from:?} to {k}", come[flow]);
-                come[flow] += 1;
+                let candidates = if tells_in_order { 1 } else { on_way[flow].len() };
+                let is_it =
+                    |&number: &usize| bytes == pattern(flows[flow].0, k, number, length(number));
+                let place = on_way[flow].iter().take(candidates).position(is_it);
+                let place = place.unwrap_or_else(|| {
+                    panic!(
+                        "{} bytes from {from:?} to {k} instead of {:?}",
+                        bytes.len(),
+                        on_way[flow]
+                    )
+                });
+                on_way[flow].remove(place);
             }
             bench.ends[k].post(posted);
         }
-        come.iter().all(|&come| come == number)
+        sent.iter().all(|&sent| sent == number) && on_way.iter().all(VecDeque::is_empty)
     });
     bench.until("the end of all work", |bench| bench.ends.iter().all(|end| end.open() == 0));
 }
@@ -316,6 +329,79 @@ pub fn sleep<F: Fabric>(fabrics: Vec<F>) {
         assert_eq!(bench.ends[1].arrivals.pop_front(), Some(message));
         bench.ends[1].post(SLOTS);
     }
+}
+
+/// How often who sleeps goes to sleep until a message has come, where it wakes for nothing else.
+const SLEEPS_MAX: usize = 4;
+
+/// Who sleeps is woken by news alone: neither is it refused to sleep nor woken again and again.
+pub fn sleeps<F: Fabric>(fabrics: Vec<F>) {
+    const MESSAGES: usize = 40;
+    let mut bench = Bench::connected(fabrics, SLOTS);
+    if bench.ends[1].fabric.news().is_none() {
+        return;
+    }
+    let mut sleeps = 0;
+    for number in 0..MESSAGES {
+        let bytes = pattern(0, 1, number, if number % 4 == 3 { SLOT } else { 300 });
+        // Before it is sent there is nothing to wake for.
+        (0..5).for_each(|_| sleeps += usize::from(sleep_once(&mut bench.ends[1], 1)));
+        let mut is_sent = false;
+        bench.until("a message", |bench| {
+            is_sent = is_sent || bench.ends[0].try_send(peer(1), &bytes);
+            bench.ends[0].poll();
+            sleeps += 1;
+            sleep_once(&mut bench.ends[1], 10);
+            !bench.ends[1].arrivals.is_empty()
+        });
+        let message = Arrival::Message { from: peer(0), bytes };
+        assert_eq!(bench.ends[1].arrivals.pop_front(), Some(message));
+        bench.ends[1].post(SLOTS);
+    }
+    assert!(sleeps <= MESSAGES * SLEEPS_MAX, "{sleeps} sleeps for {MESSAGES} messages");
+}
+
+/// Polls, and sleeps for so many milliseconds at most; whether that was cut short.
+fn sleep_once<F: Fabric>(end: &mut End<F>, millis: i32) -> bool {
+    end.poll();
+    if !end.fabric.arm() {
+        return true;
+    }
+    let Some(news) = end.fabric.news().map(|fd| fd.as_raw_fd()) else { return false };
+    let mut poll = libc::pollfd { fd: news, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one structure, on this stack.
+    unsafe { libc::poll(&raw mut poll, 1, millis) == 1 }
+}
+
+/// Who is cut off is heard no more, all work for it comes back, no end of it is told, and others stay.
+pub fn cut<F: Fabric>(fabrics: Vec<F>) {
+    let mut bench = Bench::connected(fabrics, SLOTS);
+    let place = bench.ends[1].place(0);
+    bench.tell(0, 1, b"all is well");
+    for _ in 0..SLOTS {
+        bench.ends[1].try_send(peer(0), &[1; SLOT]);
+        bench.ends[0].try_send(peer(1), &[1; SLOT]);
+        bench.ends[0].try_write((peer(1), 0), &[2; 300], place, Some(7));
+    }
+    bench.ends[0].fabric.cut(peer(1));
+    assert!(bench.ends[0].open() > SLOTS && !bench.ends[0].fabric.is_up(peer(1)));
+    assert!(!bench.ends[0].try_send(peer(1), b"more"), "work for a peer that is cut off");
+    let come = bench.ends[0].arrivals.len();
+    bench.until("the end of its work", |bench| {
+        bench.ends[1].post(SLOTS);
+        bench.ends[0].open() == 0
+    });
+    bench.ends[0].fabric.cut(peer(1));
+    for _ in 0..1000 {
+        let _ = bench.ends[1].try_send(peer(0), b"are you there?");
+        bench.round();
+    }
+    let end = &mut bench.ends[0];
+    assert_eq!((end.arrivals.len(), &end.down[..]), (come, &[][..]), "it is cut off");
+    end.post(SLOTS);
+    end.arrivals.clear();
+    bench.tell(0, 2, b"others are not concerned");
+    bench.tell(2, 0, b"nor are they, towards this end");
 }
 
 /// Waits until end 0 has lost end 1, in a sentence, and all its work has ended.

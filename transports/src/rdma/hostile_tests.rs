@@ -37,7 +37,11 @@ const PEER: PeerId = PeerId(1);
 
 impl Stranger {
     fn new() -> Stranger {
-        let (_, mut ends) = Sim::new(1, 2, lax());
+        Stranger::over(lax())
+    }
+
+    fn over(weather: Weather) -> Stranger {
+        let (_, mut ends) = Sim::new(1, 2, weather);
         let card = ends[0].card();
         let hands = Bench::new(vec![ends.remove(1)]);
         let rdma = connect(ends, &small()).remove(0);
@@ -223,6 +227,44 @@ fn who_sends_more_than_it_may_is_given_up() {
         }
     }
     assert!(all.how().contains("more than it may"), "{}", all.how());
+}
+
+/// A stranger whose messages may come in any order.
+fn astray() -> Stranger {
+    let abilities = Abilities { tells_in_order: false, ..lax().abilities };
+    Stranger::over(Weather { abilities, ..lax() })
+}
+
+#[test]
+fn who_sends_ahead_waits_for_what_is_missing() {
+    let mut all = astray();
+    let frames: Vec<Vec<u8>> = (0..4).map(|_| all.frame()).collect();
+    for turn in [2, 3, 1] {
+        all.send(&frames[turn]);
+        assert_eq!((all.got.frames.len(), all.is_lost()), (0, false));
+    }
+    all.send(&frames[0]);
+    assert_eq!((all.got.frames.len(), all.is_lost()), (4, false));
+    all.send(&frames[3]);
+    assert!(all.how().contains("does not follow in order"), "{}", all.how());
+}
+
+#[test]
+fn who_sends_more_ahead_than_it_may_is_given_up() {
+    let mut all = astray();
+    all.frame();
+    for sent in 1.. {
+        let frame = all.frame();
+        all.send(&frame);
+        if all.is_lost() {
+            assert_eq!(sent, small().credits + 1);
+            break;
+        }
+    }
+    assert!(all.how().contains("more than it may"), "{}", all.how());
+    assert!(all.got.frames.is_empty());
+    // The buffers are there for others.
+    assert_eq!(all.rdma.peers.look(PEER).map(|peer| peer.ahead.len()), Some(0));
 }
 
 #[test]

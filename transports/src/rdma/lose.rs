@@ -48,6 +48,7 @@ impl<F: Fabric> Rdma<F> {
         self.drop_moves(peer);
         self.drop_awaited(|one| one.peer == peer);
         self.close_ring(peer);
+        self.drop_ahead(peer);
         if self.peers.get(peer).is_some_and(|to| to.lent == 0) {
             self.tell_end(peer);
         }

@@ -8,6 +8,7 @@
 //!
 //! In: [`Transport`]'s calls, and completions. Out: [`mpi_core::port::Sink`]'s calls, and work.
 
+mod ahead;
 mod bulk;
 mod control;
 mod credit;
@@ -104,6 +105,8 @@ pub struct RdmaCounters {
     pub posted_max: u64,
     /// How often a frame found no credit.
     pub starved: u64,
+    /// Messages that were told before others that were sent before them.
+    pub ahead: u64,
 }
 
 /// What the next poll has to tell the sink.

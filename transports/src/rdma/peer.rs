@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use mpi_core::port::{PeerId, Why};
 
+use super::ahead::Ahead;
 use super::bulk::{Arriving, Leaving};
 use super::credit::{Allowance, Grants};
 use super::ring::RingOut;
@@ -42,6 +43,8 @@ pub(super) struct Peer {
     /// Number of the next message or frame, in the order of both channels.
     pub next_out: u16,
     pub next_in: u16,
+    /// Messages whose turn it is not yet.
+    pub ahead: Vec<Ahead>,
     pub grants: Grants,
     pub allowance: Allowance,
     pub ring_out: Option<RingOut>,
@@ -85,6 +88,7 @@ impl Peer {
             is_up: false,
             next_out: 0,
             next_in: 0,
+            ahead: Vec::new(),
             grants: Grants::new(credits),
             allowance: Allowance::new(credits),
             ring_out: None,

@@ -2,12 +2,13 @@
 //!
 //! Messages and frames of a peer have one order, told by their numbers. A frame in a ring whose forerunner is a
 //! message waits for it in its slot. A message has come after the frames that were written before it on its rail:
-//! they are taken first.
+//! they are taken first. A message that is told before its forerunners waits too (`ahead`).
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::{HEADER_BYTES, Header};
 use mpi_core::port::{Activity, PeerId, Sink, Why};
 
+use super::ahead::Ahead;
 use super::envelope::{ENVELOPE_BYTES, Envelope, Kind, RingPlace, STARVES, YIELD};
 use super::fabric::{Completion, Fabric, Work};
 use super::job::Job;
@@ -19,8 +20,18 @@ use super::{Event, Rdma};
 /// Why a peer is not believed any more.
 pub(super) type Breach = &'static str;
 
-const DISORDER: Breach = "what it sends does not follow in order";
+pub(super) const DISORDER: Breach = "what it sends does not follow in order";
+/// Why as well.
+pub(super) const TOO_MANY: Breach = "it sends more than it may";
 const SHORT: Breach = "a message of it is too short";
+
+/// What became of a message.
+pub(super) enum Taken {
+    /// Its buffer is read.
+    Over,
+    /// It waits for its turn in its buffer.
+    Kept,
+}
 
 impl<F: Fabric> Rdma<F> {
     /// Takes in what has come, and does what is due (see [`mpi_core::port::Transport::poll`]).
@@ -75,7 +86,12 @@ impl<F: Fabric> Rdma<F> {
 
     /// Takes the frames in a peer's ring whose turn it is, or until it is that of a message with this number;
     /// whether there were any.
-    fn drain<S: Sink>(&mut self, peer: PeerId, until: Option<u16>, sink: &mut S) -> bool {
+    pub(super) fn drain<S: Sink>(
+        &mut self,
+        peer: PeerId,
+        until: Option<u16>,
+        sink: &mut S,
+    ) -> bool {
         let mut budget = self.config.settings.ring_slots;
         let mut busy = false;
         while budget > 0 {
@@ -122,10 +138,14 @@ impl<F: Fabric> Rdma<F> {
             Completion::Received { peer, work, len } => {
                 let Job::Posted(buffer) = Job::from_work(work) else { return };
                 self.counters.messages_in += 1;
-                if let Err(breach) = self.take_message(peer, buffer, len, sink) {
-                    self.distrust(peer, breach);
+                match self.take_message(peer, buffer, len, sink) {
+                    Ok(Taken::Over) => self.post_again(buffer),
+                    Ok(Taken::Kept) => {}
+                    Err(breach) => {
+                        self.distrust(peer, breach);
+                        self.post_again(buffer);
+                    }
                 }
-                self.post_again(buffer);
             }
             Completion::Done(work) => self.end_work(work, true, sink),
             Completion::Failed(work) => self.end_work(work, false, sink),
@@ -192,38 +212,56 @@ impl<F: Fabric> Rdma<F> {
         buffer: Buffer,
         len: usize,
         sink: &mut S,
-    ) -> Result<(), Breach> {
+    ) -> Result<Taken, Breach> {
         if len > self.pool.buffer_bytes() {
             return Err(SHORT);
         }
-        let Some(local) = self.pool.local(buffer, len) else { return Ok(()) };
+        let Some(local) = self.pool.local(buffer, len) else { return Ok(Taken::Over) };
         let envelope = read_envelope(local.address, len)?;
         let from = match self.peers.get(peer) {
             Some(from) => from,
             None => self.peer(peer).ok_or(DISORDER)?,
         };
         if from.state != State::Up {
-            return Ok(());
+            return Ok(Taken::Over);
         }
         if envelope.sequence != from.next_in {
             self.drain(peer, Some(envelope.sequence), sink);
+            let Some(from) = self.peers.get(peer).filter(|from| from.state == State::Up) else {
+                return Ok(Taken::Over);
+            };
+            if envelope.sequence != from.next_in {
+                return self.keep_ahead(peer, Ahead { envelope, buffer, len });
+            }
         }
-        let Some(from) = self.peers.get(peer).filter(|from| from.state == State::Up) else {
-            return Ok(());
-        };
-        if envelope.sequence != from.next_in {
-            return Err(DISORDER);
+        self.take_next(peer, envelope, (local.address, len), sink)?;
+        if !self.abilities.tells_in_order {
+            self.take_ahead(peer, sink)?;
         }
-        if envelope.kind.is_counted() {
+        Ok(Taken::Over)
+    }
+
+    /// Takes in the message of a peer whose turn it is, which lies in so many bytes at a place.
+    #[inline]
+    pub(super) fn take_next<S: Sink>(
+        &mut self,
+        peer: PeerId,
+        envelope: Envelope,
+        (at, len): (*const u8, usize),
+        sink: &mut S,
+    ) -> Result<(), Breach> {
+        if envelope.kind.is_counted()
+            && let Some(from) = self.peers.get(peer)
+        {
             if !from.grants.consume() {
-                return Err("it sends more than it may");
+                return Err(TOO_MANY);
             }
             from.talk += 1;
             let talk = from.talk;
             self.granted -= 1;
             self.consider_ring(peer, talk);
         }
-        let at = local.address.wrapping_add(ENVELOPE_BYTES);
+        let at = at.wrapping_add(ENVELOPE_BYTES);
         self.take_in(peer, envelope, (at, len - ENVELOPE_BYTES), sink)
     }
 

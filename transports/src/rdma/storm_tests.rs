@@ -378,6 +378,25 @@ fn everything_comes_through_few_credits_tiny_queues_and_rings_that_change_hands(
     }
 }
 
+/// As [`odd`], where messages are told in another order than they were sent.
+fn astray() -> Weather {
+    let abilities = super::fabric::Abilities { tells_in_order: false, ..odd().abilities };
+    Weather { abilities, ..odd() }
+}
+
+#[test]
+fn everything_comes_where_messages_are_told_out_of_order() {
+    for seed in seeds(2) {
+        for ring_slots in [0, 64] {
+            let outcome = storm(seed, 3, 500, astray(), &RdmaSettings { ring_slots, ..small() });
+            let ahead = outcome.counters.iter().map(|counters| counters.ahead).sum::<u64>();
+            assert!(ahead > 100, "{outcome:?}");
+        }
+        let settings = RdmaSettings { credits: 1, ring_slots: 2, pool_bytes: 1 << 16, ..small() };
+        storm(seed, 4, 300, Weather { depth: 3, posts: 12, ..astray() }, &settings);
+    }
+}
+
 #[test]
 fn everything_comes_where_registering_is_refused_now_and_then() {
     for seed in seeds(2) {

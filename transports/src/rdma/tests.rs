@@ -46,7 +46,9 @@ pub(super) fn small() -> RdmaSettings {
 #[test]
 fn the_simulated_fabric_is_one() {
     for has_addresses in [true, false] {
-        let abilities = super::fabric::Abilities { rails: 2, ..Weather::FAIR.abilities };
+        let tells_in_order = has_addresses;
+        let fair = Weather::FAIR.abilities;
+        let abilities = super::fabric::Abilities { rails: 2, tells_in_order, ..fair };
         let weather = Weather { abilities, has_addresses, is_strict: false, ..Weather::FAIR };
         super::fabric_set::holds(|count| Sim::new(1, count, weather).1);
     }
@@ -79,6 +81,15 @@ fn meets_all_requirements_where_nothing_is_written_in_order() {
         weather.abilities.is_written_in_order = false;
         weather.has_addresses = false;
     });
+}
+
+#[test]
+fn meets_all_requirements_where_messages_are_told_out_of_order() {
+    for ring_slots in [0, 8] {
+        holds(2, &RdmaSettings { ring_slots, ..small() }, |weather| {
+            weather.abilities.tells_in_order = false;
+        });
+    }
 }
 
 #[test]

@@ -287,6 +287,7 @@ impl Fabric for Rc {
                 .unwrap_or(0),
             rails: self.core.rails(),
             is_written_in_order: self.core.is_in_order(),
+            tells_in_order: true,
             reads: ports.iter().all(|port| port.limits.reads.min(port.limits.their_reads) > 0),
             atomics: ports[0].limits.atomics,
         }

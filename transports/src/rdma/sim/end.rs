@@ -200,6 +200,7 @@ impl Fabric for End {
         let was = world.sides[own].up.insert(to, Link::Broken);
         if was.is_some_and(|was| was != Link::Broken) {
             world.sever(own, to, "it has ended it");
+            world.hush(own, peer);
         }
     }
 

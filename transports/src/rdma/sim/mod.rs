@@ -54,6 +54,7 @@ impl Weather {
             message_bytes_max: 1 << 20,
             rails: 1,
             is_written_in_order: true,
+            tells_in_order: true,
             reads: true,
             atomics: true,
         },
@@ -73,6 +74,8 @@ impl Weather {
 
 /// Dropped work lasts at most so long, after what was dropped before.
 const LINGER: u64 = 10_000;
+/// Where messages are told out of order, one is told so many times [`Weather::late`] later at most.
+const ASTRAY: u64 = 4;
 
 /// What happened.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -260,9 +263,27 @@ impl World {
         let at = self.now + self.random((0, late));
         // They come several at once.
         let at = at.next_multiple_of(late);
-        let side = &mut self.sides[end];
-        let after = side.news.back().map_or(0, |(at, _)| *at);
-        side.news.push_back((at.max(after), completion));
+        if matches!(completion, Completion::Received { .. })
+            && !self.weather.abilities.tells_in_order
+        {
+            return self.tell_astray(end, completion, at);
+        }
+        let news = &mut self.sides[end].news;
+        let after = news.back().map_or(0, |(at, _)| *at);
+        news.push_back((at.max(after), completion));
+    }
+
+    /// The same for one that may be seen before those that came before it, but for a connection's beginning or end.
+    fn tell_astray(&mut self, end: usize, completion: Completion, at: u64) {
+        let at = at + self.random((0, ASTRAY)) * self.weather.late.max(1);
+        let news = &mut self.sides[end].news;
+        let is_fixed =
+            |(_, one): &(u64, Completion)| matches!(one, Completion::Up(_) | Completion::Down(..));
+        let first = news.iter().rposition(is_fixed).map_or(0, |place| place + 1);
+        let after = first.checked_sub(1).and_then(|place| news.get(place)).map_or(0, |(at, _)| *at);
+        let at = at.max(after);
+        let place = first + news.range(first..).take_while(|(other, _)| *other <= at).count();
+        news.insert(place, (at, completion));
     }
 
     /// An end is there no more.
@@ -290,6 +311,23 @@ impl World {
                 self.at(at, Event::Down(from, to, why.to_owned()));
             }
         }
+    }
+
+    /// What an end has not seen yet of a peer is of no interest to it.
+    fn hush(&mut self, end: usize, peer: PeerId) {
+        self.sides[end].news.retain_mut(|(_, one)| {
+            let (of, work) = match one {
+                Completion::Received { peer, work, .. } => (*peer, Some(*work)),
+                Completion::Written { peer, work, .. } => (*peer, *work),
+                Completion::Up(peer) | Completion::Down(peer, _) => (*peer, None),
+                _ => return true,
+            };
+            match work.filter(|_| of == peer) {
+                Some(work) => *one = Completion::Unused(work),
+                None => return of != peer,
+            }
+            true
+        });
     }
 
     /// All work from one end to another fails, some of it later than the end of the connection is told; until then
