@@ -268,6 +268,11 @@ impl<F: Fabric> Rdma<F> {
         self.pins.disown(&mut self.fabric, start);
     }
 
+    /// Bytes of the buffers in which messages may come, from all peers together.
+    pub fn receive_bytes(&self) -> usize {
+        self.posted * self.message_bytes_max()
+    }
+
     /// What the cache of registrations has done.
     pub fn pins(&self) -> PinCounters {
         self.pins.counters()
@@ -459,6 +464,8 @@ impl<F: Fabric> Transport for Rdma<F> {
 mod credit_tests;
 #[cfg(test)]
 mod end_tests;
+#[cfg(test)]
+mod far_tests;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]

@@ -13,8 +13,10 @@ use super::pin::Pin;
 
 /// Rails that are told of by four bits.
 pub(super) const RAILS_MAX: usize = 16;
-/// Pieces of one peer on one rail that are under way at once: the others wait, so that frames get through.
-const PIECES_MAX: usize = 4;
+/// Pieces of one peer on one rail that are under way at once, and how many longest ones their bytes may be: the others
+/// wait, so that frames get through. Short ones have to be many, or a long line stands empty until they are answered.
+const PIECES_MAX: usize = 32;
+const LONGEST_MAX: usize = 4;
 /// Moves that take turns.
 const TURNS: usize = 8;
 
@@ -59,6 +61,13 @@ pub(super) struct Move<R> {
     pub has_failed: bool,
 }
 
+impl<R> Move<R> {
+    /// What a piece of it counts while it is under way: its bytes, but for the last one's.
+    fn weight(&self) -> usize {
+        self.piece_bytes.min(self.len)
+    }
+}
+
 impl<F: Fabric> Rdma<F> {
     /// Rails in use.
     pub(super) fn rails(&self) -> usize {
@@ -84,8 +93,10 @@ impl<F: Fabric> Rdma<F> {
             }
             other => other,
         };
+        let own = self.config.rank as usize;
         let Some(to) = self.peers.get(peer) else { return Err(pin) };
-        let first_rail = to.next_transfer as usize;
+        // By both ranks: what one process sends to several peers at once, or they to it, takes different rails.
+        let first_rail = (to.next_transfer as usize).wrapping_add(own + to.rank as usize);
         to.next_transfer += 1;
         let [posted, open] = [0; 2];
         let new = Move {
@@ -113,10 +124,12 @@ impl<F: Fabric> Rdma<F> {
     /// Posts pieces of moves, as many as there is room for.
     pub(super) fn post_moves(&mut self, peer: PeerId) {
         let rails = self.rails();
+        let bytes_max = LONGEST_MAX * self.config.settings.piece_bytes * rails;
         let mut refused = 0;
         while let Some(to) = self.peers.get(peer)
             && refused < to.moves.len().min(TURNS)
             && (to.moving as usize) < PIECES_MAX * rails
+            && to.moving_bytes < bytes_max
             && let Some(number) = to.moves.pop_front()
         {
             let Some(one) = self.moves.get(number) else { continue };
@@ -130,6 +143,7 @@ impl<F: Fabric> Rdma<F> {
                     refused = 0;
                     (to.under_way, to.lent, to.moving) =
                         (to.under_way + 1, to.lent + 1, to.moving + 1);
+                    to.moving_bytes += one.weight();
                     if one.posted < one.pieces {
                         to.moves.insert(turn, number);
                     }
@@ -146,11 +160,12 @@ impl<F: Fabric> Rdma<F> {
         let Some(one) = self.moves.get(number) else { return };
         one.open -= 1;
         one.has_failed |= !is_done;
-        let (peer, is_out) = (one.peer, one.way.is_out());
+        let (peer, is_out, weight) = (one.peer, one.way.is_out(), one.weight());
         let is_over = one.open == 0 && (one.posted == one.pieces || one.has_failed);
         let is_whole = is_over && !one.has_failed;
         if let Some(to) = self.peers.get(peer) {
             (to.under_way, to.lent, to.moving) = (to.under_way - 1, to.lent - 1, to.moving - 1);
+            to.moving_bytes -= weight;
             if is_out {
                 to.carried -= 1;
                 to.has_failed |= !is_done;
@@ -200,7 +215,7 @@ fn post_piece<F: Fabric>(
 ) -> Result<(), NoRoom> {
     let offset = one.posted * one.piece_bytes;
     let len = one.piece_bytes.min(one.len - offset);
-    let rail = (one.first_rail + one.posted % one.rails) % rails;
+    let rail = one.first_rail.wrapping_add(one.posted % one.rails) % rails;
     let is_last = one.posted + one.rails >= one.pieces;
     let address = one.address.wrapping_add(offset);
     let local = Local { region: one.pin.region(), address, len };

@@ -65,8 +65,9 @@ pub(super) struct Peer {
     pub under_way: u32,
     pub carried: u32,
     pub lent: u32,
-    /// Pieces of writes and reads under way.
+    /// Pieces of writes and reads under way, and their bytes.
     pub moving: u32,
+    pub moving_bytes: usize,
     /// Something of the program has failed.
     pub has_failed: bool,
     pub has_said_goodbye: bool,
@@ -104,6 +105,7 @@ impl Peer {
             carried: 0,
             lent: 0,
             moving: 0,
+            moving_bytes: 0,
             has_failed: false,
             has_said_goodbye: false,
             moves: VecDeque::new(),
