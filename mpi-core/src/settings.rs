@@ -285,7 +285,7 @@ settings! {
     rdma_pool_bytes: u64 = 64 << 20, true,
         "Registered memory of a process for messages on their way over RDMA at most";
     verbs_ud_receive_buffers: u32 = 1024, false,
-        "Buffers of a packet each for datagrams of verbs that have come, from all processes together, 16 to 65536";
+        "Buffers of a packet each for datagrams of verbs that have come, from all processes, at most, 16 to 65536";
     verbs_ud_send_queue_pairs: u32 = 4, false,
         "Queue pairs by which a process sends datagrams of verbs, in turn, 1 to 64";
     verbs_ud_eager_bytes: u64 = 64 << 10, true,

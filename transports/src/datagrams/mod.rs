@@ -121,6 +121,11 @@ impl<C: Carrier> Datagrams<C> {
         self.carrier.card()
     }
 
+    /// What carries the datagrams, for reports.
+    pub fn carrier(&self) -> &C {
+        &self.carrier
+    }
+
     /// Says what all processes of the job know and nobody else: before the first poll.
     pub fn set_secret(&mut self, secret: Secret) {
         self.me.secret = secret;

@@ -1,5 +1,6 @@
-//! Datagrams by queue pairs as a carrier of MPI ([`crate::datagrams`], paper 001): one hears everybody into one static
-//! pool of buffers, several send in turn (`send`). Nothing is made for a peer but the address of its host.
+//! Datagrams by queue pairs as a carrier of MPI ([`crate::datagrams`], paper 001): one hears everybody into one pool of
+//! buffers, which grows while more comes than is read, several send in turn (`send`). Nothing is made for a peer but the
+//! address of its host.
 //!
 //! A datagram is one packet, as long as the ports of both ends carry. Behind the route that the device puts before it
 //! (40 bytes) lies what any datagram of ours has; who sent it says its envelope, and its tag proves it.
@@ -32,6 +33,8 @@ pub use settings::{SEND_QUEUE_PAIRS_MAX, UdSettings};
 
 /// Bytes that the device puts before what it hears.
 const ROUTE: usize = 40;
+/// Buffers that are registered at a time.
+const CHUNK: u32 = 64;
 /// The shortest packets that a port may have for this: links need so much.
 const MTU_MIN: u16 = 512;
 
@@ -53,8 +56,13 @@ pub struct UdConfig {
 pub struct Ud {
     senders: Senders,
     hearer: QueuePair<queue_pair::Ud>,
-    /// Buffers for what comes, unless one is lent.
-    pool: Option<Pool>,
+    /// Buffers for what comes, so many in each but the last; one of them is away while a buffer of it is lent.
+    pools: Vec<Option<Pool>>,
+    /// Buffers that there are, and that there may be.
+    hears: u32,
+    hears_max: u32,
+    /// Datagrams that came since there was none left to take.
+    backlog: u32,
     /// Buffers in which something has come: which, and how much.
     come: VecDeque<(u32, u32)>,
     /// The ways to hosts.
@@ -177,8 +185,7 @@ impl Ud {
         hearer.begin()?;
         let port = PortAddress::of(&chosen);
         let address = QueuePairAddress { port, queue_pair: hearer.number(), qkey };
-        let pool = Pool::new(&pd, hears as usize * (ROUTE + usize::from(chosen.mtu)))?;
-        let ud = Ud {
+        let mut ud = Ud {
             senders,
             hearer,
             come: VecDeque::with_capacity(hears as usize),
@@ -189,10 +196,49 @@ impl Ud {
             place: Place { address, mtu: chosen.mtu },
             chosen,
             is_broken: false,
-            pool: None,
+            pools: Vec::new(),
+            hears: 0,
+            hears_max: hears,
+            backlog: 0,
         };
-        (0..hears).try_for_each(|buffer| ud.listen(&pool, buffer))?;
-        Ok(Ud { pool: Some(pool), ..ud })
+        ud.hear_more()?;
+        Ok(ud)
+    }
+
+    /// Bytes of the buffers in which something may come, from all peers together.
+    pub fn receive_bytes(&self) -> usize {
+        self.hears as usize * self.stride()
+    }
+
+    /// Registers one more chunk of buffers and gives them to the device.
+    fn hear_more(&mut self) -> io::Result<()> {
+        let more = CHUNK.min(self.hears_max - self.hears);
+        self.pools.push(Some(Pool::new(&self.pd, more as usize * self.stride())?));
+        let pool = self.pools.last().and_then(Option::as_ref);
+        for buffer in self.hears..self.hears + more {
+            pool.map_or(Ok(()), |pool| self.listen(pool, buffer))?;
+        }
+        self.hears += more;
+        Ok(())
+    }
+
+    /// More has come at once than half of the buffers hold: there are to be twice as many.
+    #[cold]
+    fn grow(&mut self) {
+        let twice = (2 * self.hears).min(self.hears_max);
+        self.backlog = 0;
+        while self.hears < twice {
+            if let Err(error) = self.hear_more() {
+                tracing::info!(%error, hears = self.hears, "no more buffers for datagrams of verbs are registered");
+                self.hears_max = self.hears;
+            }
+        }
+    }
+
+    /// Where a buffer lies: its chunk, and its place there.
+    #[inline]
+    fn place_of(&self, buffer: u32) -> (usize, usize) {
+        ((buffer / CHUNK) as usize, (buffer % CHUNK) as usize * self.stride())
     }
 
     /// Bytes from one buffer to the next.
@@ -204,7 +250,7 @@ impl Ud {
     /// Gives the device a buffer.
     #[inline]
     fn listen(&self, pool: &Pool, buffer: u32) -> io::Result<()> {
-        let piece = pool.piece(buffer as usize * self.stride(), self.stride());
+        let piece = pool.piece(self.place_of(buffer).1, self.stride());
         // SAFETY: the buffer is the device's until it completes; nobody else uses it, and the pool goes after the
         // queue pair, or ends its registration first.
         unsafe { self.hearer.receive(buffer.into(), piece) }
@@ -228,7 +274,12 @@ impl Ud {
                 self.come.push_back((completion.wr_id as u32, len));
             }
         }
-        !completions.is_empty()
+        self.backlog = if completions.len() == BATCH { self.backlog + BATCH as u32 } else { 0 };
+        let is_news = !completions.is_empty();
+        if self.backlog > self.hears / 2 && self.hears < self.hears_max {
+            self.grow();
+        }
+        is_news
     }
 
     /// Whether a queue pair can send now, perhaps since work of it has ended.
@@ -303,9 +354,9 @@ impl Carrier for Ud {
             self.look();
         }
         let (buffer, len) = self.come.pop_front()?;
-        let begin = buffer as usize * self.stride() + ROUTE;
+        let (chunk, begin) = self.place_of(buffer);
         let len = (len as usize).saturating_sub(ROUTE).min(self.chosen.mtu.into());
-        Some((Lent { pool: self.pool.take()?, buffer, begin, len }, ()))
+        Some((Lent { pool: self.pools[chunk].take()?, buffer, begin: begin + ROUTE, len }, ()))
     }
 
     #[inline]
@@ -315,7 +366,8 @@ impl Carrier for Ud {
             // A queue pair in error takes no more.
             self.is_broken = true;
         }
-        self.pool = Some(pool);
+        let (chunk, _) = self.place_of(buffer);
+        self.pools[chunk] = Some(pool);
     }
 
     fn watch_room(&mut self, _: bool) {

@@ -13,7 +13,7 @@ pub const SEND_QUEUE_PAIRS_MAX: u32 = 64;
 pub struct UdSettings {
     /// What is chosen about verbs of any kind.
     pub verbs: VerbsSettings,
-    /// Buffers for what has come: of all peers together.
+    /// Buffers for what has come, at most: of all peers together.
     pub receive_buffers: u32,
     /// Queue pairs by which a process sends in turn.
     pub send_queue_pairs: u32,
