@@ -1,8 +1,9 @@
 /* What a process pays for each other process that it talks to: every rank exchanges one empty message
    with every other, in the manner of a ring, so that nobody is flooded. Rows: how long that took a rank
    on average; the private memory of a rank (Private_Clean and Private_Dirty of its
-   /proc/self/smaps_rollup) before and after, the average and the largest; and the growth for each
-   peer of what was written: pages of files are private only as long as no other process has them.
+   /proc/self/smaps_rollup) before and after, the average and the largest; the growth for each
+   peer of what was written: pages of files are private only as long as no other process has them;
+   and its threads.
    `mpirun --report` says by how many connections that was. */
 #include <mpi.h>
 
@@ -28,6 +29,20 @@ static struct memory private_memory(void)
     if (clean < 0 || dirty < 0)
         complain("the kernel does not tell of private memory");
     return (struct memory){ clean + dirty, dirty };
+}
+
+/* The threads of this process. */
+static double threads(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    double count = -1;
+    if (!file)
+        complain("the kernel does not tell of this process");
+    while (fgets(line, sizeof line, file))
+        sscanf(line, "Threads: %lf", &count);
+    fclose(file);
+    return count;
 }
 
 /* Each rank goes round the others; so many steps are under way together. */
@@ -75,6 +90,7 @@ int main(int argc, char **argv)
     tell("allpairs", "time", seconds * 1e3, rank, size, "ms");
     tell("allpairs", "before", before.all, rank, size, "KiB");
     tell("allpairs", "after", after.all, rank, size, "KiB");
+    tell("allpairs", "threads", threads(), rank, size, "threads");
     if (size > 1)
         tell("allpairs", "a-peer", (after.written - before.written) / (size - 1), rank, size, "KiB");
     MPI_Finalize();

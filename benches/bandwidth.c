@@ -39,9 +39,9 @@ static void measure(int rank, const struct options *o, char *memory, size_t room
     int probe = bytes < 16384 ? 10 : 1;
     int n = repetitions(windows(rank, probe, (int)bytes) / probe, o->seconds, 1);
     MPI_Bcast(&n, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    for (int b = 0; b < BATCHES; b++)
+    for (int b = 0; b < o->batches; b++)
         batch[b] = windows(rank, n, (int)bytes) / n / window * 1e6;
-    double each = median(batch, BATCHES);
+    double each = median(batch, o->batches);
     const char *variant = o->cold ? "cold" : "warm";
     if (rank == 0 && wanted(o, "rate"))
         row("rate", variant, (long)bytes, 1 / each, "M/s");

@@ -30,6 +30,7 @@ struct options {
     int cold;       /* buffers are walked through COLD_BYTES, not used again and again */
     int bind;       /* each rank must sit on a processor of its own */
     int window; /* messages that are under way together; 0 leaves it to the program */
+    int batches; /* the median of so many batches is told */
     int each;   /* so many exchanges are timed one by one; 0 leaves batches to the program */
     int apart; /* a collective call begins when the last one has ended everywhere */
     const char *only; /* a list of tests, separated by commas; NULL means all */
@@ -53,7 +54,7 @@ static void parse_sizes(struct options *o, char *text)
 
 static struct options parse(int argc, char **argv)
 {
-    struct options o = { .sizes = { 8 }, .nsizes = 1, .seconds = 0.02 };
+    struct options o = { .sizes = { 8 }, .nsizes = 1, .seconds = 0.02, .batches = BATCHES };
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--cold"))
             o.cold = 1;
@@ -67,14 +68,18 @@ static struct options parse(int argc, char **argv)
             o.seconds = atof(argv[++i]);
         else if (!strcmp(argv[i], "--window") && i + 1 < argc)
             o.window = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--batches") && i + 1 < argc)
+            o.batches = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--each") && i + 1 < argc)
             o.each = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--only") && i + 1 < argc)
             o.only = argv[++i];
         else
             complain("options: --sizes A,B --seconds S --only A,B --cold --bind --apart --window N "
-                     "--each N");
+                     "--batches N --each N");
     }
+    if (o.batches < 1 || o.batches > BATCHES)
+        complain("there are 1 to 7 batches");
     return o;
 }
 

@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 /// kernel does not have, is passed over: what is missing shows when it is used.
 const MODULES: &[&str] = &[
     "virtio_pci",
+    "virtio_net",
     "9pnet_virtio",
     "9p",
     "overlay",
@@ -42,21 +43,24 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel that was fetched before, or one that is fetched now.
+    /// The kernel that was fetched before with these modules, or one that is fetched now.
     pub(super) fn fetch() -> Result<Kernel> {
         let folder = place::target().join("rdma/kernel");
-        if !folder.join("modules/order").exists() {
-            println!("fetching a kernel into {}", place::shown(&folder));
-            let begun = folder.with_extension("part");
-            // What was left when somebody interrupted this.
-            let _ = fs::remove_dir_all(&folder);
-            if unpack(&begun).is_err() {
-                // The lists of packages may be missing or old, and root can renew them.
-                run::output(&mut apt(&["update"]));
-                unpack(&begun)?;
-            }
-            fs::rename(&begun, &folder)?;
+        let (asked, modules) = (folder.join("asked"), MODULES.join("\n"));
+        if fs::read_to_string(asked).is_ok_and(|asked| asked == modules) {
+            return Ok(Kernel { folder });
         }
+        println!("fetching a kernel into {}", place::shown(&folder));
+        let begun = folder.with_extension("part");
+        // What was left when somebody interrupted this.
+        let _ = fs::remove_dir_all(&folder);
+        if unpack(&begun).is_err() {
+            // The lists of packages may be missing or old, and root can renew them.
+            run::output(&mut apt(&["update"]));
+            unpack(&begun)?;
+        }
+        fs::write(begun.join("asked"), modules)?;
+        fs::rename(&begun, &folder)?;
         Ok(Kernel { folder })
     }
 

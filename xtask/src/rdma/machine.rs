@@ -20,8 +20,9 @@ use std::time::{Duration, Instant};
 const BOOT: Duration = Duration::from_secs(120);
 /// How long it may take beyond a step's own limit, which is kept inside.
 const SLACK: Duration = Duration::from_secs(30);
-/// The status of a step that did not end, which is no status of a program.
+/// The status of a step that did not end, and of one that was not begun: no status of a program.
 const NEVER: i32 = -1;
+const UNBEGUN: i32 = -2;
 /// How much of the console is told when the host fails.
 const LAST_WORDS: usize = 15;
 
@@ -31,12 +32,23 @@ pub(super) struct Outcome {
     pub(super) status: i32,
     /// What it printed.
     pub(super) said: String,
+    /// The number of the host that ran it: after one that fails comes another.
+    pub(super) host: usize,
+}
+
+impl Outcome {
+    /// Whether there was no time left for it.
+    pub(super) fn is_unbegun(&self) -> bool {
+        self.status == UNBEGUN
+    }
 }
 
 /// What the host needs to know of this machine.
 pub(super) struct Machine<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) wires: u32,
+    /// One host with wires between its devices, or two with one wire between them.
+    pub(super) hosts: u32,
     /// Our installation.
     pub(super) prefix: &'a Path,
     /// Where the programs are that were compiled for the steps.
@@ -77,27 +89,75 @@ impl Drop for Emulator {
 }
 
 impl Machine<'_> {
-    /// Starts a host, lets it run the steps in their order, and ends it. If it fails that is told, and
-    /// what has ended until then counts.
-    pub(super) fn perform(&self, steps: &[&Step]) -> Result<Vec<Outcome>> {
-        let shared = place::target().join("rdma/shared");
-        let _ = fs::remove_dir_all(&shared);
-        self.describe(&shared, steps)?;
-        let mut emulator = Emulator(self.start(&shared)?);
-        let console = listen(&mut emulator.0)?;
-        let began = Instant::now();
-        let followed = follow(&console, steps);
-        if let Err(error) = &followed {
-            println!("\n{error:#}");
+    /// Starts a host, lets it run the steps in their order, and ends it. If it fails that is told, and another one goes
+    /// on with the next step. Each outcome is handed over when it is there. After `end` nothing is begun.
+    pub(super) fn perform(
+        &self,
+        steps: &[&Step],
+        end: Option<Instant>,
+        mut take: impl FnMut(usize, Outcome) -> Result<()>,
+    ) -> Result<()> {
+        let (began, mut first) = (Instant::now(), 0);
+        for host in 0.. {
+            let rest = &steps[first..];
+            let shared = self.describe(rest)?;
+            let (mut emulators, mut consoles) = (Vec::new(), Vec::new());
+            for node in 0..self.hosts {
+                let mut emulator = Emulator(self.start(&shared[node as usize], node)?);
+                consoles.push(listen(&mut emulator.0)?);
+                emulators.push(emulator);
+            }
+            let console = &consoles[0];
+            let numbers = Numbers { first, all: steps.len() };
+            let mut ended = 0;
+            let followed = follow(console, rest, numbers, end, |number| {
+                ended = number + 1;
+                take(first + number, outcome_of_all(&shared, number, host))
+            });
+            let why = match followed {
+                Ok(Followed::Whole) => break,
+                Ok(Followed::Late) => {
+                    println!("the time is over: {} steps are left out", rest.len() - ended);
+                    for number in ended..rest.len() {
+                        take(
+                            first + number,
+                            Outcome { status: UNBEGUN, said: String::new(), host },
+                        )?;
+                    }
+                    break;
+                }
+                Err(why) => why,
+            };
+            println!("\n{why:#}");
+            take(first + ended, outcome_of_all(&shared, ended, host))?;
+            // A host that runs nothing never will.
+            let is_last = first + ended + 1 == steps.len();
+            if ended == 0 || is_last {
+                for number in first + ended + 1..steps.len() {
+                    take(number, Outcome { status: NEVER, said: format!("{why:#}\n"), host })?;
+                }
+                break;
+            }
+            first += ended + 1;
         }
         println!("the emulated host ran {} s", began.elapsed().as_secs());
-        Ok((0..steps.len()).map(|number| outcome(&shared, number)).collect())
+        Ok(())
     }
 
-    /// Writes down for the host what it shall do.
-    fn describe(&self, shared: &Path, steps: &[&Step]) -> Result<()> {
-        fs::create_dir_all(shared)?;
-        let mut environment = format!("WIRES={}\n", self.wires);
+    /// Writes down for each host what it shall do; the folder of each.
+    fn describe(&self, steps: &[&Step]) -> Result<Vec<PathBuf>> {
+        anew(&between())?;
+        let describe = |node| {
+            let shared = place::target().join(format!("rdma/shared-{node}"));
+            self.describe_to(&shared, node, steps).map(|()| shared)
+        };
+        (0..self.hosts).map(describe).collect()
+    }
+
+    fn describe_to(&self, shared: &Path, node: u32, steps: &[&Step]) -> Result<()> {
+        anew(shared)?;
+        let wires = if self.hosts > 1 { 0 } else { self.wires };
+        let mut environment = format!("WIRES={wires}\nHOSTS={}\nNODE={node}\n", self.hosts);
         let target = place::target();
         let paths = [
             ("ROOT", place::root()),
@@ -120,7 +180,26 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn start(&self, shared: &Path) -> Result<Child> {
+    /// What a host's card is connected to: nothing, or the other host's.
+    fn wire(&self, node: u32) -> Vec<String> {
+        if self.hosts == 1 {
+            return Vec::new();
+        }
+        // Sockets have short names.
+        let end = |node| {
+            let name = format!("ferrite-rdma-{}-{node}", std::process::id());
+            std::env::temp_dir().join(name).to_string_lossy().into_owned()
+        };
+        let (own, other) = (end(node), end(1 - node));
+        let _ = fs::remove_file(&own);
+        let wire = format!(
+            "dgram,id=wire,local.type=unix,local.path={own},remote.type=unix,remote.path={other}"
+        );
+        let card = format!("virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0{node},host_mtu=4200");
+        ["-netdev", &wire, "-device", &card].map(String::from).to_vec()
+    }
+
+    fn start(&self, shared: &Path, node: u32) -> Result<Child> {
         let share = |path: &Path, tag: &str| {
             // A comma in a path is written twice.
             let path = path.to_string_lossy().replace(',', ",,");
@@ -139,6 +218,8 @@ impl Machine<'_> {
             .args(["-append", "console=ttyS0 quiet panic=-1 net.ifnames=0"])
             .args(["-virtfs", &(share(Path::new("/"), "machine") + ",readonly=on")])
             .args(["-virtfs", &share(shared, "results")])
+            .args(["-virtfs", &share(&between(), "between")])
+            .args(self.wire(node))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -165,8 +246,30 @@ fn listen(child: &mut Child) -> Result<Receiver<String>> {
     Ok(console)
 }
 
-/// Waits until the last step has ended, and shows the progress.
-fn follow(console: &Receiver<String>, steps: &[&Step]) -> Result<()> {
+/// How it ended, where the host did not fail.
+#[derive(Debug, PartialEq, Eq)]
+enum Followed {
+    /// All steps have ended.
+    Whole,
+    /// The time was over.
+    Late,
+}
+
+/// Which steps these are among all.
+#[derive(Clone, Copy)]
+struct Numbers {
+    first: usize,
+    all: usize,
+}
+
+/// Waits until the last step has ended or the time is over, shows the progress, and tells of each that has ended.
+fn follow(
+    console: &Receiver<String>,
+    steps: &[&Step],
+    numbers: Numbers,
+    end: Option<Instant>,
+    mut take: impl FnMut(usize) -> Result<()>,
+) -> Result<Followed> {
     let mut patience = BOOT;
     let mut doing = "booting".to_owned();
     let mut began = Instant::now();
@@ -174,37 +277,30 @@ fn follow(console: &Receiver<String>, steps: &[&Step]) -> Result<()> {
     let mut ended = 0;
     while ended < steps.len() {
         let left = patience.saturating_sub(began.elapsed());
-        let Ok(line) = console.recv_timeout(left) else {
-            let last = said.len().saturating_sub(LAST_WORDS);
-            let last: &[String] = &said[last..];
-            bail!(
-                "the emulated host was {doing} and said nothing for {} s, or ended; its last words \
-                 were:\n{}\nIf this machine is only slow, run it again when it is idle; remove {} \
-                 to fetch the kernel anew.",
-                began.elapsed().as_secs(),
-                last.join("\n"),
-                place::shown(&place::target().join("rdma/kernel"))
-            );
-        };
+        let Ok(line) = console.recv_timeout(left) else { return Err(silent(&doing, began, &said)) };
         match Word::read(&line) {
             Some(Word::Ready) => println!("booted in {:.1} s", began.elapsed().as_secs_f64()),
             Some(Word::Began(number)) => {
+                if ended > 0 && end.is_some_and(|end| Instant::now() >= end) {
+                    return Ok(Followed::Late);
+                }
                 let step =
                     steps.get(number).context("the host speaks of a step it was not given")?;
                 patience = Duration::from_secs(step.seconds) + SLACK;
                 began = Instant::now();
                 doing = format!("running \"{}\"", step.name);
-                print!("[{:>3}/{}] {} … ", number + 1, steps.len(), step.title());
+                print!("[{:>3}/{}] {} … ", numbers.first + number + 1, numbers.all, step.title());
                 std::io::stdout().flush()?;
             }
             Some(Word::Ended(_, status)) => {
-                ended += 1;
                 let how = match status {
                     0 => "ok".to_owned(),
                     124 | 137 => "took too long".to_owned(),
                     status => format!("status {status}"),
                 };
                 println!("{how}, {:.1} s", began.elapsed().as_secs_f64());
+                take(ended)?;
+                ended += 1;
             }
             Some(Word::Lacks(what)) => bail!(
                 "the emulated host {what}; this kernel may lack it: remove {} to fetch another one",
@@ -213,23 +309,62 @@ fn follow(console: &Receiver<String>, steps: &[&Step]) -> Result<()> {
             None => said.push(line),
         }
     }
-    Ok(())
+    Ok(Followed::Whole)
+}
+
+/// What to say of a host that says nothing any more.
+fn silent(doing: &str, since: Instant, said: &[String]) -> anyhow::Error {
+    let last = &said[said.len().saturating_sub(LAST_WORDS)..];
+    anyhow::anyhow!(
+        "the emulated host was {doing} and said nothing for {} s, or ended; its last words were:\n{}\nIf this machine is \
+         only slow, run it again when it is idle; remove {} to fetch the kernel anew.",
+        since.elapsed().as_secs(),
+        last.join("\n"),
+        place::shown(&place::target().join("rdma/kernel"))
+    )
+}
+
+/// The folder that several hosts share.
+fn between() -> PathBuf {
+    place::target().join("rdma/between")
+}
+
+/// Makes an empty folder.
+fn anew(folder: &Path) -> Result<()> {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", place::shown(folder)))
 }
 
 fn folder(shared: &Path, number: usize) -> PathBuf {
     shared.join(format!("step-{number:04}"))
 }
 
+/// How a step ended in the first host, which says so, and in others, which may need a moment more.
+fn outcome_of_all(shared: &[PathBuf], number: usize, host: usize) -> Outcome {
+    let mut all = outcome(&shared[0], number, host);
+    for other in &shared[1..] {
+        let patience = Instant::now() + SLACK;
+        let mut one = outcome(other, number, host);
+        while one.status == NEVER && all.status == 0 && Instant::now() < patience {
+            thread::sleep(Duration::from_millis(100));
+            one = outcome(other, number, host);
+        }
+        all.said += &format!("The other host:\n{}", one.said);
+        all.status = if all.status == 0 { one.status } else { all.status };
+    }
+    all
+}
+
 /// How a step ended, as the host wrote it down; it may have ended before.
-fn outcome(shared: &Path, number: usize) -> Outcome {
+fn outcome(shared: &Path, number: usize, host: usize) -> Outcome {
     let folder = folder(shared, number);
     let read = |name: &str| fs::read(folder.join(name)).unwrap_or_default();
     let text = |name: &str| String::from_utf8_lossy(&read(name)).into_owned();
     let Ok(status) = text("status").trim().parse() else {
         let said = text("output") + "The emulated host ended before this step did.\n";
-        return Outcome { status: NEVER, said };
+        return Outcome { status: NEVER, said, host };
     };
-    Outcome { status, said: text("output") }
+    Outcome { status, said: text("output"), host }
 }
 
 #[cfg(test)]
@@ -247,12 +382,13 @@ mod tests {
     }
 
     /// What follows from a host that says these lines and ends.
-    fn followed(lines: &[&str]) -> Result<()> {
+    fn followed(lines: &[&str], end: Option<Instant>) -> Result<Followed> {
         let (console, heard) = mpsc::channel();
         lines.iter().for_each(|line| console.send((*line).to_owned()).expect("heard"));
         drop(console);
         let step = Step::plain("true", "", 1);
-        follow(&heard, &[&step, &step])
+        let numbers = Numbers { first: 0, all: 2 };
+        follow(&heard, &[&step, &step], numbers, end, |_| Ok(()))
     }
 
     #[test]
@@ -260,12 +396,15 @@ mod tests {
         let told = ["rdma: ready", "rdma: began 0", "rdma: ended 0 0", "noise", "rdma: began 1"];
         let mut all = told.to_vec();
         all.push("rdma: ended 1 124");
-        followed(&all).expect("all steps ended");
-        let early = format!("{:#}", followed(&told).expect_err("it ended early"));
+        assert_eq!(followed(&all, None).expect("all steps ended"), Followed::Whole);
+        let now = Some(Instant::now());
+        assert_eq!(followed(&all, now).expect("one step ended"), Followed::Late);
+        let early = format!("{:#}", followed(&told, None).expect_err("it ended early"));
         assert!(early.contains("running \"true\"") && early.contains("\nnoise\n"), "{early}");
-        let booting = format!("{:#}", followed(&["Kernel panic"]).expect_err("it did not boot"));
+        let booting =
+            format!("{:#}", followed(&["Kernel panic"], None).expect_err("it did not boot"));
         assert!(booting.contains("booting") && booting.contains("Kernel panic"), "{booting}");
-        let lacks = followed(&["rdma: cannot mount"]).expect_err("it lacks something");
+        let lacks = followed(&["rdma: cannot mount"], None).expect_err("it lacks something");
         assert!(format!("{lacks:#}").contains("host cannot mount; "), "{lacks:#}");
     }
 
@@ -278,7 +417,7 @@ mod tests {
             fs::write(folder.join("output"), "said\n").expect("written");
             fs::write(folder.join("status"), status).expect("written");
         }
-        let [ended, cut, never] = [0, 1, 2].map(|number| outcome(shared.path(), number));
+        let [ended, cut, never] = [0, 1, 2].map(|number| outcome(shared.path(), number, 0));
         assert_eq!((ended.status, &*ended.said), (3, "said\n"));
         assert!(cut.status == NEVER && cut.said.starts_with("said\nThe emulated host ended"));
         assert_eq!(never.status, NEVER);

@@ -6,6 +6,7 @@
 //! `docs/papers.md`.
 
 mod built;
+mod kept;
 mod kernel;
 mod machine;
 mod plan;
@@ -13,18 +14,18 @@ mod shows;
 mod values;
 
 use crate::checkers::Missing;
-use crate::compare::samples::{self, Key, Sample};
 use crate::tally::Tally;
 use crate::{install, place, setup};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
+use kept::Kept;
 use kernel::Kernel;
 use machine::{Machine, Outcome};
 use plan::{Plan, Step};
 use std::collections::BTreeSet;
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What to do in the emulated host.
 #[derive(Args)]
@@ -38,6 +39,9 @@ pub(crate) struct Options {
     /// Rounds; each measures every line of every figure once
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// After so many minutes in the host no further step is begun; the first round has precedence
+    #[arg(long, default_value_t = 40)]
+    minutes: u64,
     /// Our installation; without it the tree is built and installed in target/ferrite
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
@@ -85,15 +89,32 @@ pub(crate) fn rdma(options: &Options) -> Result<bool> {
     if wanted.is_empty() {
         bail!("there is no step for {}", options.only.join(", "));
     }
-    let rounds = if options.short { 1 } else { options.rounds };
-    let steps = in_rounds(&wanted, rounds);
-    let all: Vec<&Step> = steps.iter().map(|(_, step)| *step).collect();
-    let outcomes = host(&kernel, &prefix, &plan, &all)?;
-    let failed = complain(&all, &outcomes);
     if options.short {
-        return Ok(failed == 0);
+        return Ok(complain(&wanted, &host(&kernel, &prefix, &plan, &wanted)?) == 0);
     }
-    keep(&plan, &steps, &outcomes)?;
+    let steps = in_rounds(&wanted, options.rounds);
+    let all: Vec<&Step> = steps.iter().map(|(_, step)| *step).collect();
+    let programs = built::programs(&prefix, &plan.programs)?;
+    let end = Instant::now() + Duration::from_secs(60 * options.minutes);
+    let mut kept = Kept::begin(&plan, &steps)?;
+    let mut outcomes = Vec::new();
+    for hosts in [1, 2] {
+        let (prefix, programs) = (&*prefix, &*programs);
+        let machine = Machine { kernel: &kernel, wires: plan.wires, hosts, prefix, programs };
+        let mine: Vec<usize> = (0..all.len()).filter(|n| all[*n].hosts == hosts).collect();
+        if mine.is_empty() {
+            continue;
+        }
+        let theirs: Vec<&Step> = mine.iter().map(|number| all[*number]).collect();
+        machine.perform(&theirs, Some(end), |number, outcome| {
+            let (round, step) = steps[mine[number]];
+            kept.add(round, step, &outcome)?;
+            outcomes.push((step, outcome));
+            Ok(())
+        })?;
+    }
+    let (all, outcomes): (Vec<&Step>, Vec<Outcome>) = outcomes.into_iter().unzip();
+    let failed = complain(&all, &outcomes);
     Ok(shows::tell(&plan, options.publish)? && failed == 0)
 }
 
@@ -123,7 +144,13 @@ fn prepare() -> Result<Kernel> {
 /// Compiles what the plan names and runs these steps in a host of its own.
 fn host(kernel: &Kernel, prefix: &Path, plan: &Plan, steps: &[&Step]) -> Result<Vec<Outcome>> {
     let programs = built::programs(prefix, &plan.programs)?;
-    Machine { kernel, wires: plan.wires, prefix, programs: &programs }.perform(steps)
+    let mut outcomes = Vec::new();
+    let machine = Machine { kernel, wires: plan.wires, hosts: 1, prefix, programs: &programs };
+    machine.perform(steps, None, |_, outcome| {
+        outcomes.push(outcome);
+        Ok(())
+    })?;
+    Ok(outcomes)
 }
 
 /// The steps for which everything is there; of the others it is said why not.
@@ -179,38 +206,12 @@ fn in_rounds<'a>(steps: &[&'a Step], rounds: usize) -> Vec<(usize, &'a Step)> {
 
 /// Shows what failed steps said; how many they are.
 fn complain(steps: &[&Step], outcomes: &[Outcome]) -> usize {
-    let failed = || steps.iter().zip(outcomes).filter(|(_, outcome)| outcome.status != 0);
-    for (step, Outcome { status, said }) in failed() {
+    let has_failed = |outcome: &Outcome| outcome.status != 0 && !outcome.is_unbegun();
+    let failed = || steps.iter().zip(outcomes).filter(|(_, outcome)| has_failed(outcome));
+    for (step, Outcome { status, said, .. }) in failed() {
         println!("\n{} failed with status {status}: {}\n{said}", step.title(), step.run);
     }
     failed().count()
-}
-
-/// The file of all samples.
-fn file() -> PathBuf {
-    place::target().join("rdma/shows.samples")
-}
-
-/// Puts what was measured in the place of what the same figures had: ratios are taken inside one host.
-fn keep(plan: &Plan, steps: &[(usize, &Step)], outcomes: &[Outcome]) -> Result<()> {
-    let mut new = Vec::new();
-    for ((round, step), outcome) in steps.iter().zip(outcomes) {
-        let (Some(name), Some(line)) = (&step.figure, &step.line) else { continue };
-        let figure = plan.figures.iter().find(|figure| figure.name == *name).context("a figure")?;
-        for value in values::printed(&outcome.said) {
-            if value.unit == figure.unit {
-                let (test, variant) = (name.clone(), "-".to_owned());
-                let key = Key { ranks: 2, test, variant, bytes: value.bytes, unit: value.unit };
-                let (round, library) = (*round, line.clone());
-                new.push(Sample { round, library, key, value: value.value });
-            }
-        }
-    }
-    let mut all = samples::read(&file());
-    all.retain(|old| new.iter().all(|sample| sample.key.test != old.key.test));
-    all.extend(new);
-    fs::create_dir_all(place::target().join("rdma"))?;
-    samples::write(&file(), &all)
 }
 
 #[cfg(test)]

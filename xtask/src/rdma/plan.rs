@@ -4,6 +4,7 @@
 //! which say how one line of a figure must stand to another. An entry with `each` stands for one entry for
 //! each combination of its words, put in place of the `{name}`s.
 
+use crate::compare::samples::size;
 use crate::place;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -39,6 +40,9 @@ pub(super) struct Plan {
 pub(super) struct Step {
     pub(super) name: String,
     pub(super) run: String,
+    /// In how many hosts it runs at once: in one, or in two with one wire between them.
+    #[serde(default = "one")]
+    pub(super) hosts: u32,
     /// What all wires do to packets meanwhile, in the words of netem.
     #[serde(default)]
     pub(super) netem: String,
@@ -63,6 +67,20 @@ pub(super) struct Figure {
     pub(super) title: String,
     /// The unit of the rows that it takes of what programs print.
     pub(super) unit: String,
+    /// What the numbers are that rows stand for, where they are not bytes.
+    pub(super) by: Option<String>,
+    /// The line that all others are told as ratios to as well.
+    pub(super) against: Option<String>,
+}
+
+impl Figure {
+    /// A number of a row, as a person writes it.
+    pub(super) fn number(&self, number: u64) -> String {
+        match &self.by {
+            Some(what) => format!("{number} {what}"),
+            None => size(number),
+        }
+    }
 }
 
 /// A line's value at a size, over another line's there if one is named, must lie between bounds.
@@ -73,6 +91,7 @@ pub(super) struct Bar {
     pub(super) figure: String,
     pub(super) line: String,
     pub(super) over: Option<String>,
+    /// The size, or what else the figure goes by.
     pub(super) bytes: u64,
     pub(super) least: Option<f64>,
     pub(super) most: Option<f64>,
@@ -92,6 +111,7 @@ impl Step {
         Step {
             name: run.to_owned(),
             run: run.to_owned(),
+            hosts: 1,
             netem: netem.to_owned(),
             seconds,
             over: None,
@@ -138,9 +158,12 @@ impl Plan {
         let figures: BTreeSet<&str> = self.figures.iter().map(|figure| &*figure.name).collect();
         let mut lines = BTreeSet::new();
         let mut names = BTreeSet::new();
-        for Step { name, figure, line, .. } in &self.steps {
+        for Step { name, figure, line, hosts, .. } in &self.steps {
             if !names.insert(name) {
                 bail!("two steps have the name {name:?}");
+            }
+            if !(1..=2).contains(hosts) {
+                bail!("{name}: there are one or two hosts");
             }
             match (figure, line) {
                 (None, None) => {}
@@ -152,6 +175,15 @@ impl Plan {
                 }
                 (Some(figure), Some(_)) => bail!("{name}: there is no figure {figure:?}"),
                 _ => bail!("{name}: a figure and a line go together"),
+            }
+        }
+        for Figure { name, against, .. } in &self.figures {
+            if let Some(line) =
+                against.as_ref().filter(|line| !lines.contains(&(&**name, &***line)))
+            {
+                bail!(
+                    "no step gives the figure {name:?} the line {line:?}, which others are held against"
+                );
             }
         }
         for Bar { says, figure, line, over, least, most, .. } in &self.bars {

@@ -4,7 +4,8 @@
 //! `publish` both in `docs/papers.md`, whose text around the marks is written by hand.
 
 use super::plan::{Bar, Figure, Plan};
-use crate::compare::samples::{self, Key, size};
+use super::values::PLAIN;
+use crate::compare::samples::{self, Key};
 use crate::compare::{plot, publish, verdict};
 use crate::place;
 use anyhow::Result;
@@ -18,7 +19,7 @@ type Rows = BTreeMap<Key, Lines>;
 
 /// Tells of every figure that has values; whether every bar is reached that can be judged.
 pub(super) fn tell(plan: &Plan, publish: bool) -> Result<bool> {
-    let all = samples::read(&super::file());
+    let all = samples::read(&super::kept::file());
     let rows = samples::by_row(&all);
     let page = place::root().join("docs/papers.md");
     let mut holds = true;
@@ -76,14 +77,28 @@ fn median(rounds: &BTreeMap<usize, f64>) -> f64 {
 /// A row for each size, a column for each line.
 fn table(figure: &Figure, rows: &Rows) -> String {
     let names = names(rows);
-    let mut text = format!("| {} | {} |\n|---|", figure.unit, names.join(" | "));
-    text += &"--:|".repeat(names.len());
+    let ratios: Vec<(&str, &str)> = figure
+        .against
+        .iter()
+        .flat_map(|against| {
+            names.iter().filter(move |name| *name != against).map(move |name| (*name, &**against))
+        })
+        .collect();
+    let heads = names.iter().map(|name| (*name).to_owned());
+    let heads: Vec<String> =
+        heads.chain(ratios.iter().map(|(a, b)| format!("{a} / {b}"))).collect();
+    let mut text = format!("| {} | {} |\n|---|", figure.unit, heads.join(" | "));
+    text += &"--:|".repeat(heads.len());
     text.push('\n');
     for (key, lines) in rows {
-        let _ = write!(text, "| {} |", key.bytes.map_or_else(|| "-".into(), size));
-        for name in &names {
-            let _ = match lines.get(*name) {
-                Some(rounds) => write!(text, " {} |", short(median(rounds))),
+        let values = names.iter().map(|name| lines.get(*name).map(median));
+        let ratios = ratios.iter().map(|(line, against)| {
+            Some(verdict::ratio(lines.get(*line)?, lines.get(*against)?, false)?.r)
+        });
+        let _ = write!(text, "| {} |", row_name(figure, key));
+        for value in values.chain(ratios) {
+            let _ = match value {
+                Some(value) => write!(text, " {} |", short(value)),
                 None => write!(text, " |"),
             };
         }
@@ -92,6 +107,15 @@ fn table(figure: &Figure, rows: &Rows) -> String {
     let rounds = rows.values().flat_map(BTreeMap::values).map(BTreeMap::len);
     let _ = writeln!(text, "\nMedians of {} rounds in one host.", rounds.max().unwrap_or(0));
     text
+}
+
+/// What a row is called.
+fn row_name(figure: &Figure, key: &Key) -> String {
+    match key.bytes {
+        Some(number) => figure.number(number),
+        None if key.variant != PLAIN => key.variant.clone(),
+        None => "-".to_owned(),
+    }
 }
 
 /// The bars of a figure that can be judged, as a table, and whether all are reached.
@@ -111,7 +135,7 @@ fn judged(figure: &Figure, bars: &[Bar], rows: &Rows) -> (String, bool) {
             text,
             "| {}, {} | {} | {} | {word} |",
             bar.says,
-            size(bar.bytes),
+            figure.number(bar.bytes),
             bounds.join(", "),
             short(value)
         );
@@ -164,7 +188,8 @@ mod tests {
     use crate::compare::samples::Sample;
 
     fn figure() -> Figure {
-        Figure { name: "wan".into(), title: "Far".into(), unit: "MB/s".into() }
+        let [name, title, unit] = ["wan", "Far", "MB/s"].map(String::from);
+        Figure { name, title, unit, by: None, against: None }
     }
 
     /// Three rounds in which the machine was once half as fast for all.
@@ -193,6 +218,18 @@ mod tests {
         assert!(text.starts_with("| MB/s | bare | ours |\n|---|--:|--:|\n"), "{text}");
         assert!(text.contains("| 64 KiB | 10.0 | 30.0 |\n| 1 MiB | | 40.0 |\n"), "{text}");
         assert!(text.ends_with("Medians of 3 rounds in one host.\n"), "{text}");
+    }
+
+    #[test]
+    fn lines_are_told_as_ratios_to_one_inside_the_rounds() {
+        let figure = Figure { against: Some("bare".into()), by: Some("peers".into()), ..figure() };
+        let text = table(&figure, &rows());
+        assert!(
+            text.starts_with("| MB/s | bare | ours | ours / bare |\n|---|--:|--:|--:|\n"),
+            "{text}"
+        );
+        assert!(text.contains("| 65536 peers | 10.0 | 30.0 | 3.00 |\n"), "{text}");
+        assert!(text.contains("| 1048576 peers | | 40.0 | |\n"), "{text}");
     }
 
     #[test]

@@ -2,13 +2,16 @@
 
 use crate::compare::samples;
 
+/// The variant of values that have none.
+pub(super) const PLAIN: &str = "-";
 /// Bytes of perftest's "MB".
 const MEBI: f64 = 1_048_576.0;
 
-/// One value: the size of its messages, itself, and its unit as `benches/` write it.
+/// One value: the size of its messages, or what it is where there is none, itself, and its unit as `benches/` write it.
 #[derive(PartialEq, Debug)]
 pub(super) struct Value {
     pub(super) bytes: Option<u64>,
+    pub(super) variant: String,
     pub(super) value: f64,
     pub(super) unit: String,
 }
@@ -16,7 +19,10 @@ pub(super) struct Value {
 /// All values in what was printed.
 pub(super) fn printed(said: &str) -> Vec<Value> {
     let rows = samples::printed(2, said).into_iter();
-    let ours = rows.map(|(key, value)| Value { bytes: key.bytes, value, unit: key.unit });
+    let ours = rows.map(|(key, value)| {
+        let variant = if key.bytes.is_some() { PLAIN.to_owned() } else { key.variant };
+        Value { bytes: key.bytes, variant, value, unit: key.unit }
+    });
     ours.chain(perftest(said)).collect()
 }
 
@@ -38,7 +44,8 @@ fn perftest(said: &str) -> Vec<Value> {
         let value = cells.get(at).and_then(|cell| cell.parse::<f64>().ok());
         // Where the kernel does not know how fast the processor is, times are infinite.
         if let Some(value) = value.filter(|value| value.is_finite()) {
-            values.push(Value { bytes: Some(bytes), value: value * factor, unit: unit.to_owned() });
+            let (variant, unit) = (PLAIN.to_owned(), unit.to_owned());
+            values.push(Value { bytes: Some(bytes), variant, value: value * factor, unit });
         }
     }
     values
@@ -75,8 +82,12 @@ t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
 
     #[test]
     fn tables_of_perftest_are_read_and_its_units_made_ours() {
-        let value =
-            |bytes, value, unit: &str| Value { bytes: Some(bytes), value, unit: unit.into() };
+        let value = |bytes, value, unit: &str| Value {
+            bytes: Some(bytes),
+            variant: PLAIN.into(),
+            value,
+            unit: unit.into(),
+        };
         assert_eq!(
             printed(BANDWIDTH),
             [value(4096, 50.0 * 1.048576, "MB/s"), value(65536, 48.0 * 1.048576, "MB/s")]
@@ -86,9 +97,17 @@ t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
 
     #[test]
     fn rows_of_benches_are_read() {
-        let said = "mpirun: a note\nrow bandwidth warm 65536 47.5 MB/s\n8 rows were wrong\n";
-        let value = Value { bytes: Some(65536), value: 47.5, unit: "MB/s".into() };
-        assert_eq!(printed(said), [value]);
+        let said = "mpirun: a note\nrow bandwidth warm 65536 47.5 MB/s\n8 rows were wrong\nrow pairs most - 3 ms";
+        let value = |bytes, variant: &str, value, unit: &str| Value {
+            bytes,
+            variant: variant.into(),
+            value,
+            unit: unit.into(),
+        };
+        assert_eq!(
+            printed(said),
+            [value(Some(65536), PLAIN, 47.5, "MB/s"), value(None, "most", 3.0, "ms")]
+        );
     }
 
     #[test]
