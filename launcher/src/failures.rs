@@ -6,6 +6,7 @@
 use crate::ranges::ranges;
 use crate::refuse::Refusal;
 use crate::sys::{End, signal_name};
+use mpi_core::error;
 
 /// Exit status of a job that ran longer than `--timeout` allows, as `timeout` has it.
 const TIMED_OUT: u8 = 124;
@@ -216,12 +217,14 @@ impl Ledger {
             (true, true) => return,
             (true, false) => {
                 let with = ranges(&ranks);
-                format!("host {host} was lost, and {with} with it: {why}.")
+                error::sentence(&format!("host {host} was lost, and {with} with it: {why}"))
+                    .into_owned()
             }
             (false, _) => format!(
-                "host {host} cannot be used: {why}. It must be possible to run a command there \
+                "host {host} cannot be used: {} It must be possible to run a command there \
                  without a question (try: ssh {host} true), and Ferrite must be installed there \
-                 at the same place (--prefix tells another)."
+                 at the same place (--prefix tells another).",
+                error::sentence(why)
             ),
         };
         let (about, status) = match arrived {
@@ -233,7 +236,8 @@ impl Ledger {
 
     /// A rank does not speak the process manager's language.
     pub(crate) fn garbled(&mut self, rank: usize, why: &str) {
-        let text = format!("{} sent mpirun something wrong: {why}.", self.name(rank));
+        let text =
+            format!("{} sent mpirun something wrong: {}", self.name(rank), error::sentence(why));
         self.fail_of(About::Running(rank), Failure { text, status: DESERTED, asked: false });
     }
 
@@ -475,8 +479,10 @@ impl Ledger {
 fn sentence(told: &str) -> String {
     let told = told.strip_prefix("ferrite: ").unwrap_or(told);
     // A class of errors stands behind a sentence.
-    let end = if told.ends_with(['.', '!', '?', ':', ']']) { "" } else { "." };
-    format!("{told}{end}")
+    match told.ends_with([':', ']']) {
+        true => told.to_owned(),
+        false => error::sentence(told).into_owned(),
+    }
 }
 
 /// A status as the kernel passes it on: eight bits. What was not 0 must not become 0 by the cut.

@@ -4,6 +4,7 @@
 use crate::env::Environment;
 use crate::redirect;
 use crate::refuse::Refusal;
+use mpi_core::error::sentence;
 use mpi_core::settings::{ConfigFile, Settings, config_paths};
 use std::ffi::OsStr;
 
@@ -29,6 +30,9 @@ pub(crate) fn load(environment: &Environment) -> Result<Settings, Refusal> {
     let variables = environment.iter().map(|(name, value)| (text(name), text(value)));
     Settings::load(variables, &files).map_err(|error| {
         let (what, advice) = (error.what().trim_end_matches('.'), error.advice());
-        Refusal::new(if advice.is_empty() { what.to_string() } else { format!("{what}. {advice}") })
+        Refusal::new(match advice.is_empty() {
+            true => what.to_owned(),
+            false => format!("{} {advice}", sentence(what)),
+        })
     })
 }

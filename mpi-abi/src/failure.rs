@@ -9,7 +9,7 @@ use mpi_core::attributes::Convention;
 use mpi_core::comm;
 use mpi_core::constants::Special;
 use mpi_core::errhandler::{Action, ERRORS_RETURN, Target};
-use mpi_core::error::{Error, ErrorClass};
+use mpi_core::error::{Error, ErrorClass, sentence};
 use mpi_core::handle::{
     CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionHandle, SessionKind,
     WinKind,
@@ -212,8 +212,8 @@ pub(crate) fn line(face: &FaceTable, procedure: Procedure, error: &Error) -> Str
 /// The line of an error in a procedure, which is about an argument or not.
 fn worded(procedure: &str, argument: &str, error: &Error) -> String {
     let class = error.class().name().unwrap_or("a class of the program");
-    let what = plain(error.what());
-    let mut line = format!("{}{procedure}: {argument}{what}. [{class}]", place());
+    let what = argument.to_owned() + &plain(error.what());
+    let mut line = format!("{}{procedure}: {} [{class}]", place(), sentence(&what));
     if !error.advice().is_empty() {
         line.push_str(" Hint: ");
         line.push_str(error.advice());

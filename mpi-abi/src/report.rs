@@ -2,6 +2,7 @@
 //!
 //! In: the counters of the transports. Out: this rank's lines.
 
+use mpi_core::error::listed;
 use mpi_core::port::PeerId;
 use transports::node::LocalPort;
 
@@ -13,7 +14,7 @@ pub(crate) fn lines(port: &mut NodePort, size: u32) -> String {
     let networks = local.tell_networks(size);
     let ways = local.tell_ways();
     let lines = ways.into_iter().chain([shared_memory(local, size)]).chain(networks);
-    lines.collect::<Vec<_>>().join("; ")
+    listed(&lines.collect::<Vec<_>>())
 }
 
 fn shared_memory(local: &mut LocalPort, size: u32) -> String {

@@ -12,7 +12,7 @@ use launch_wire::{Bootstrap, Leaving};
 use mpi_core::buffer::ask_processor;
 use mpi_core::coll::aliased::EqualBuffers;
 use mpi_core::datatype::make_named;
-use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::error::{Error, ErrorClass, Result, listed};
 use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::process::Identity;
 use mpi_core::settings::{ConnectMode, ProgressWay, Settings};
@@ -336,7 +336,7 @@ fn open_port(
         failures.iter().for_each(|why| tracing::info!(why, "a network is not opened"));
         return Ok(port);
     }
-    let what = format!("the network cannot be opened: {}", failures.join("; "));
+    let what = format!("the network cannot be opened: {}", listed(&failures));
     Err(Error::new(ErrorClass::OTHER, what)
         .hint("FERRITE_TRANSPORT=shm does without it where all ranks are on one node."))
 }

@@ -10,6 +10,31 @@ use std::fmt;
 
 use crate::constants::Special;
 
+/// How sentences end.
+const ENDS: [char; 3] = ['.', '!', '?'];
+
+/// A text as a sentence that others may follow: it gets its full stop, unless it ends like a sentence already.
+pub fn sentence(text: &str) -> Cow<'_, str> {
+    match text.ends_with(ENDS) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(format!("{text}.")),
+    }
+}
+
+/// Several reasons behind one another, of which some may end like sentences.
+pub fn listed(reasons: &[String]) -> String {
+    let mut all = String::new();
+    for reason in reasons {
+        all.push_str(match () {
+            () if all.is_empty() => "",
+            () if all.ends_with(ENDS) => " ",
+            () => "; ",
+        });
+        all.push_str(reason);
+    }
+    all
+}
+
 /// An error class (MPI-5.0 §9.4); the number is the standard ABI's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErrorClass(pub i32);
@@ -296,4 +321,19 @@ macro_rules! fail {
         return Err($crate::error::Error::new(
             $crate::error::ErrorClass::$class, format!($($text)+)))
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_end_once() {
+        let ends = ["no card", "no card.", "is there a card?", "no!"]
+            .map(|text| sentence(text).into_owned());
+        assert_eq!(ends, ["no card.", "no card.", "is there a card?", "no!"]);
+        let reasons = ["no card", "is it off?", "no socket", "no luck"].map(str::to_owned);
+        assert_eq!(listed(&reasons), "no card; is it off? no socket; no luck");
+        assert_eq!(listed(&[]), "");
+    }
 }

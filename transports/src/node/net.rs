@@ -138,10 +138,7 @@ impl Net {
         match self {
             Net::Rc(rc) => rc.set_settings(settings.into()),
             Net::Ofi(ofi) => ofi.set_settings(settings.into()),
-            Net::Tcp(tcp) => {
-                tcp.set_settings(settings.into());
-                Ok(())
-            }
+            Net::Tcp(tcp) => tcp.set_settings(settings.into()),
             Net::Udp(udp) => udp.set_settings(&settings.into()),
             Net::Ud(ud) => ud.set_ud_settings(&settings.into()),
         }

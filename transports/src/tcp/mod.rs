@@ -194,9 +194,10 @@ impl Tcp {
     /// The transport of a process, not yet connected to anybody, but listening.
     ///
     /// # Errors
-    /// The kernel gives no socket, or none of the wanted interfaces is up.
+    /// A setting is out of its bounds, the kernel gives no socket, or none of the wanted interfaces is up.
     pub fn new(config: TcpConfig) -> io::Result<Tcp> {
-        let config = TcpConfig { tcp: config.tcp.bounded(), ..config };
+        let tcp = config.tcp.checked().map_err(io::Error::other)?;
+        let config = TcpConfig { tcp, ..config };
         let (own, setting) = (interfaces::all()?, "FERRITE_TCP_INTERFACES");
         let (mut told, places) =
             Card::places(&own, &config.interfaces, config.route, config.one_host, setting)?;
@@ -249,8 +250,12 @@ impl Tcp {
     }
 
     /// Takes settings on which all ranks agree: before anything is sent.
-    pub fn set_settings(&mut self, settings: TcpSettings) {
-        self.config.tcp = settings.bounded();
+    ///
+    /// # Errors
+    /// One is out of its bounds, in a sentence.
+    pub fn set_settings(&mut self, settings: TcpSettings) -> Result<(), String> {
+        self.config.tcp = settings.checked()?;
+        Ok(())
     }
 
     /// Says where a peer listens, by its card; `is_here` when it runs on this very host.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use mpi_core::header::INLINE_BYTES;
 use mpi_core::settings::{Ports, Settings, TcpSecurity};
 
+use crate::datagrams::within;
+
 /// Most streams to one peer.
 pub const STREAMS_MAX: u32 = 16;
 
@@ -64,13 +66,52 @@ impl TcpSettings {
         self.patience / 2
     }
 
-    /// The same, with what cannot be brought within bounds.
-    pub(super) fn bounded(mut self) -> TcpSettings {
-        self.streams = self.streams.clamp(1, STREAMS_MAX);
-        self.piece_bytes = self.piece_bytes.clamp(4 << 10, 1 << 30);
-        self.window_bytes = self.window_bytes.clamp(16 << 10, 1 << 30);
-        // The core's own frames and its smallest messages go unasked whatever is set.
+    /// The same, as it can be used: a message that goes unasked takes a quarter of the window at most, and the core's
+    /// own frames and its smallest messages go unasked whatever is set.
+    ///
+    /// # Errors
+    /// A value is out of its bounds, in a sentence.
+    pub(super) fn checked(mut self) -> Result<TcpSettings, String> {
+        within("FERRITE_TCP_STREAMS", self.streams, 1..=STREAMS_MAX)?;
+        within("FERRITE_TCP_PIECE_BYTES", self.piece_bytes, 4 << 10..=1 << 30)?;
+        within("FERRITE_TCP_WINDOW_BYTES", self.window_bytes, 16 << 10..=1 << 30)?;
         self.eager_bytes = self.eager_bytes.clamp(INLINE_BYTES as u32, self.window_bytes / 4);
-        self
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_bounds_is_refused_with_name_value_and_bounds() {
+        let good = TcpSettings::default();
+        assert_eq!(good.clone().checked(), Ok(good.clone()));
+        for (wrong, names) in [
+            (TcpSettings { streams: 0, ..good.clone() }, "STREAMS is 0 and has to be from 1 to 16"),
+            (TcpSettings { streams: 17, ..good.clone() }, "FERRITE_TCP_STREAMS is 17 "),
+            (
+                TcpSettings { piece_bytes: 1, ..good.clone() },
+                "PIECE_BYTES is 1 and has to be from 4096 ",
+            ),
+            (
+                TcpSettings { window_bytes: 0, ..good.clone() },
+                "WINDOW_BYTES is 0 and has to be from 16384 ",
+            ),
+        ] {
+            let told = wrong.checked().unwrap_err();
+            assert!(told.contains(names), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_goes_unasked_takes_a_quarter_of_the_window_at_most() {
+        let eager = |eager_bytes, window_bytes| {
+            let settings = TcpSettings { eager_bytes, window_bytes, ..TcpSettings::default() };
+            settings.checked().map(|settings| settings.eager_bytes)
+        };
+        assert_eq!(eager(1 << 20, 128 << 10), Ok(32 << 10));
+        assert_eq!(eager(0, 128 << 10), Ok(INLINE_BYTES as u32));
     }
 }

@@ -118,7 +118,7 @@ fn fastest(found: &[DeviceFound], settings: &VerbsSettings) -> Result<Chosen, St
             Err(why) => whys.push(why),
         }
     }
-    best.map(|(_, chosen)| chosen).ok_or_else(|| whys.join("; "))
+    best.map(|(_, chosen)| chosen).ok_or_else(|| mpi_core::error::listed(&whys))
 }
 
 /// The device that the user means by `name` or `name:port`.

@@ -213,7 +213,8 @@ impl<M: Memory> PinCache<M> {
                 .to_owned(),
             Keeper::Nobody(why) => {
                 let but = if self.is_on { ", but for that of MPI_Alloc_mem" } else { "" };
-                format!("Memory is registered anew for each transfer{but}, since {why}.")
+                let told = format!("Memory is registered anew for each transfer{but}, since {why}");
+                mpi_core::error::sentence(&told).into_owned()
             }
         }
     }

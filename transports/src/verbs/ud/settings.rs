@@ -53,6 +53,7 @@ impl UdSettings {
         within("FERRITE_VERBS_UD_RECEIVE_BUFFERS", self.receive_buffers, 16..=1 << 16)?;
         let bounds = 1..=SEND_QUEUE_PAIRS_MAX;
         within("FERRITE_VERBS_UD_SEND_QUEUE_PAIRS", self.send_queue_pairs, bounds)?;
+        self.verbs.check()?;
         self.limits.check("FERRITE_VERBS_UD")
     }
 }
@@ -70,6 +71,9 @@ mod tests {
         assert_eq!(few, "FERRITE_VERBS_UD_RECEIVE_BUFFERS is 15 and has to be from 16 to 65536");
         let none = refused(UdSettings { send_queue_pairs: 0, ..good.clone() });
         assert_eq!(none, "FERRITE_VERBS_UD_SEND_QUEUE_PAIRS is 0 and has to be from 1 to 64");
+        let verbs = VerbsSettings { retries: 7, ..good.verbs.clone() };
+        let forever = refused(UdSettings { verbs, ..good.clone() });
+        assert_eq!(forever, "FERRITE_VERBS_RETRIES is 7 and has to be from 0 to 6");
         let limits = Limits { window_bytes: 1, ..good.limits };
         let narrow = refused(UdSettings { limits, ..good });
         assert!(narrow.starts_with("FERRITE_VERBS_UD_WINDOW_BYTES is 1 "), "{narrow}");
