@@ -266,6 +266,8 @@ settings! {
         "Time after which verbs send again what was not acknowledged: above the network's round trip";
     verbs_retries: u32 = 6, true,
         "How often they send it again before the process counts as lost, up to 6";
+    verbs_patience: Duration = Duration::from_secs(60), true,
+        "Time in which a process has to answer over verbs, before another network is used for it if there is one";
     verbs_on_demand_paging: bool = true, false,
         "Let devices follow changes of memory, where they can, instead of pinning it";
     verbs_data_order: DataOrder = DataOrder::Auto, true,

@@ -5,6 +5,7 @@
 //! Where the whole job is known to be on one node no network is opened.
 
 mod connecting;
+mod falling;
 mod memory;
 mod near;
 mod net;
@@ -168,6 +169,7 @@ impl LocalPort {
         if let Some((network, peer)) = nets.sought_blindly() {
             self.introduce_sought(network, peer);
         }
+        self.look_at_unreached();
         busy
     }
 

@@ -11,7 +11,7 @@ use super::opening::NetworkConfig;
 use super::pace::Look;
 use crate::datagrams::Datagrams;
 use crate::ofi::Ofi;
-use crate::rdma::Rdma;
+use crate::rdma::{Rdma, Unreached};
 use crate::ring_order::Ring;
 use crate::tcp::{self, Tcp};
 use crate::udp::Udp;
@@ -226,6 +226,52 @@ impl Net {
     /// A peer that this network has to reach without having met it.
     pub(super) fn sought_blindly(&self) -> Option<PeerId> {
         each!(self, net => net.sought_blindly())
+    }
+
+    /// Where peers can fall to another network when this one does not reach them: they are told by
+    /// [`Net::unreached`] then.
+    pub(super) fn keep_unreached(&mut self) {
+        match self {
+            Net::Rc(rc) => rc.keep_unreached(),
+            Net::Ofi(ofi) => ofi.keep_unreached(),
+            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => {}
+        }
+    }
+
+    /// A peer that this network does not reach, and with which nothing was exchanged.
+    pub(super) fn unreached(&mut self) -> Option<Unreached> {
+        match self {
+            Net::Rc(rc) => rc.unreached(),
+            Net::Ofi(ofi) => ofi.unreached(),
+            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => None,
+        }
+    }
+
+    /// A peer that has not answered for so long that another network would be better.
+    pub(super) fn late(&mut self) -> Option<PeerId> {
+        match self {
+            Net::Rc(rc) => rc.late(),
+            Net::Ofi(ofi) => ofi.late(),
+            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => None,
+        }
+    }
+
+    /// Gives up a peer that is late.
+    pub(super) fn withdraw(&mut self, peer: PeerId) -> Option<Unreached> {
+        match self {
+            Net::Rc(rc) => rc.withdraw(peer),
+            Net::Ofi(ofi) => ofi.withdraw(peer),
+            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => None,
+        }
+    }
+
+    /// No other network leads to a peer that was unreached.
+    pub(super) fn lose(&mut self, peer: PeerId, how: &str) {
+        match self {
+            Net::Rc(rc) => rc.lose(peer, how),
+            Net::Ofi(ofi) => ofi.lose(peer, how),
+            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => {}
+        }
     }
 
     /// How thoroughly the next poll looks.

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use mpi_core::port::{Activity, Caps, Offer, PeerId, ProcessName, Sink, Transport};
+use mpi_core::settings::Settings;
 
 use super::net::{Net, each};
 use super::network::Network;
@@ -37,6 +38,17 @@ pub(super) struct Nets {
     news: Option<Epoll>,
     /// The way to each peer, and its rank.
     pub(super) ways: Vec<(Way, u32)>,
+    /// Networks that do not lead to a peer although both ends have them, and how that showed.
+    pub(super) closed: Vec<Closed>,
+    /// The longest frame that any of them takes.
+    frame_bytes_max: usize,
+}
+
+/// A network that does not lead to a peer.
+pub(super) struct Closed {
+    pub(super) peer: PeerId,
+    pub(super) network: Network,
+    pub(super) how: String,
 }
 
 impl Nets {
@@ -45,7 +57,8 @@ impl Nets {
     /// # Errors
     /// As [`Net::open`].
     pub(super) fn open(&mut self, config: NetworkConfig) -> Result<(), String> {
-        let net = Net::open(config)?;
+        let mut net = Net::open(config)?;
+        net.keep_unreached();
         let place = net.kind() as usize;
         self.open[place] = Some(net);
         if self.get(Network::Tcp).is_some() {
@@ -55,7 +68,35 @@ impl Nets {
             [Some(_)] => None,
             _ => Some(self.all_news().map_err(|why| why.to_string())?),
         };
+        self.measure();
         Ok(())
+    }
+
+    /// Takes settings on which all ranks agree: before anything is sent.
+    ///
+    /// # Errors
+    /// One of them is out of bounds, or cannot be had; in a sentence.
+    pub(super) fn set_settings(&mut self, settings: &Settings) -> Result<(), String> {
+        self.each_mut().try_for_each(|net| net.set_settings(settings))?;
+        self.measure();
+        Ok(())
+    }
+
+    /// Finds out what every network takes: a frame that one has found no room for may go by another.
+    fn measure(&mut self) {
+        let of = |net: &Net| each!(net, net => net.caps(PeerId(0))).frame_bytes_max;
+        self.frame_bytes_max = self.each().map(of).min().unwrap_or(0);
+    }
+
+    /// A sentence about a network that does not lead to a peer, but for who says so.
+    pub(super) fn tell_closed(&self, closed: &Closed) -> String {
+        let rank = self.ways.get(closed.peer.0 as usize).map_or(u32::MAX, |(_, rank)| *rank);
+        format!("cannot reach rank {rank} by {}: {}", closed.network.name(), closed.how)
+    }
+
+    /// Whether it has shown that a network does not lead to a peer.
+    pub(super) fn is_closed(&self, peer: PeerId, network: Network) -> bool {
+        self.closed.iter().any(|one| (one.peer, one.network) == (peer, network))
     }
 
     /// One set with the news of all that have any.
@@ -132,7 +173,16 @@ impl Nets {
     /// What the way to `peer` can do; `near` tells of shared memory. As long as it is undecided, what
     /// every way can.
     pub(super) fn caps(&self, peer: PeerId, near: impl Fn() -> Caps) -> Caps {
-        let of = |net: &Net| each!(net, net => net.caps(peer));
+        let of = |net: &Net| {
+            let caps = each!(net, net => net.caps(peer));
+            match net {
+                // As long as they do not reach the peer, another may have to.
+                Net::Rc(_) | Net::Ofi(_) => {
+                    Caps { frame_bytes_max: caps.frame_bytes_max.min(self.frame_bytes_max), ..caps }
+                }
+                Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => caps,
+            }
+        };
         match self.way(peer) {
             Way::SharedMemory => near(),
             Way::Network(network) => self.get(network).map_or_else(near, of),

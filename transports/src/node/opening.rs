@@ -130,7 +130,7 @@ impl LocalPort {
     /// One of them is out of bounds, or cannot be had; in a sentence.
     pub fn set_settings(&mut self, settings: &Settings) -> Result<(), String> {
         match &mut self.nets {
-            Some(nets) => nets.each_mut().try_for_each(|net| net.set_settings(settings)),
+            Some(nets) => nets.set_settings(settings),
             None => Ok(()),
         }
     }

@@ -47,7 +47,15 @@ impl LocalPort {
         let near = Some(count(Way::SharedMemory)).filter(|count| *count > 0);
         let near = near.map(|count| format!("{count} by shared memory (one node)"));
         let all: Vec<String> = near.into_iter().chain(far).collect();
-        (!all.is_empty()).then(|| format!("peers that it talked to: {}", all.join(", ")))
+        let closed = match &nets.closed[..] {
+            [] => String::new(),
+            [one] => format!("; this rank {}", nets.tell_closed(one)),
+            [one, rest @ ..] => {
+                let one = nets.tell_closed(one);
+                format!("; this rank {one}; and {} more like this", rest.len())
+            }
+        };
+        (!all.is_empty()).then(|| format!("peers that it talked to: {}{closed}", all.join(", ")))
     }
 }
 

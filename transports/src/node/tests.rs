@@ -3,15 +3,18 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use mpi_core::buffer::RawBytes;
+use mpi_core::buffer::{RawBytes, UserBuffer};
+use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Body, Full, PeerId, ProcessName, Transport, Why};
+use mpi_core::port::{Body, Full, PeerId, ProcessName, Token, Transport, Why};
 use mpi_core::settings::Settings;
 
 use super::net::Net;
+use super::nets::Way;
 use super::{Choice, Identity, LocalPort, Network, NetworkConfig, Wish};
 use crate::cards::CARD_MAX;
 use crate::conformance::{Recorder, World, check};
+use crate::rdma::{Bulk, Unreached};
 use crate::shm::tests::{Board, config, small};
 use crate::shm::{LocalConfig, ShmSettings};
 use crate::sys::wait::until_readable;
@@ -224,4 +227,70 @@ fn an_impossible_wish_is_told_with_what_is_possible() {
     let apart = Choice { wish: Wish::SharedMemory, node_ranks: 1 };
     let refused = alone.set_choice(apart).unwrap_err();
     assert!(refused.contains("possible: auto, rc, ofi, tcp, udp, ud"), "{refused}");
+}
+
+/// Two ranks that take themselves for different nodes; the card of the second for a network cannot be read.
+fn apart_with_a_wrong_card(network: Network) -> Vec<LocalPort> {
+    let board = Board::default();
+    let mut ends: Vec<_> = (0..2).map(|rank| end((rank, 2), &OF_THE_KERNEL, &board)).collect();
+    board.post_as(network.word(), 1, "no card".to_owned());
+    let apart = Choice { wish: Wish::Auto, node_ranks: 1 };
+    ends.iter_mut().for_each(|port| port.set_choice(apart).unwrap());
+    ends
+}
+
+/// Each end goes its own way, and what it sends keeps its order there.
+#[test]
+fn where_the_best_network_leads_nowhere_the_next_one_is_taken() {
+    let mut world = World::new(apart_with_a_wrong_card(Network::Tcp));
+    for number in 0..200u64 {
+        for (from, to) in [(0, 1), (1, 0)] {
+            world.send(from, to, &eager(), &number.to_le_bytes());
+        }
+    }
+    for to in 0..2 {
+        world.run_until("all have come", |world| world.got(to).frames.len() == 200);
+        let numbers = world.got(to).frames.iter().map(|frame| frame.body.clone());
+        assert!(numbers.eq((0..200u64).map(|number| number.to_le_bytes().to_vec())));
+        assert!(world.got(to).down.is_empty());
+    }
+    let told = [0, 1].map(|rank| world.transport(rank).tell_ways().unwrap());
+    assert!(
+        told[0].contains("1 by UDP") && told[0].contains("its TCP card cannot be read"),
+        "{}",
+        told[0]
+    );
+    assert!(told[1].contains("1 by TCP"), "{}", told[1]);
+}
+
+#[test]
+fn what_was_handed_over_for_a_network_that_does_not_lead_there_goes_by_the_next() {
+    let mut ends = world(2, Choice { wish: Wish::Auto, node_ranks: 1 });
+    assert_eq!(ends[0].way_to(PeerId(1)), Ok(Way::Network(Network::Tcp)));
+    let (mut source, mut target) = (vec![5u8; 300_000], vec![0u8; 300_000]);
+    let header = Header { kind: FrameKind::Data as u8, context: 9, ..Header::default() };
+    let packer = Packer::contiguous(UserBuffer(source.as_mut_ptr()), source.len() as u64);
+    let bulk = vec![Bulk { header, source: packer, token: Token(3) }];
+    let how = "a test".to_owned();
+    assert_eq!(ends[0].ways_left(PeerId(1)), 2);
+    ends[0].fall(Network::Tcp, Unreached { peer: PeerId(1), how, bulk });
+    assert_eq!(ends[0].ways_left(PeerId(1)), 1);
+    assert_eq!(ends[0].way_to(PeerId(1)), Ok(Way::Network(Network::Udp)));
+    let mut world = World::new(ends);
+    let room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), target.len() as u64);
+    world.got(1).landings.push((9, room));
+    world.run_until("it has landed", |world| !world.got(1).landed.is_empty());
+    world.run_until("it is told", |world| !world.got(0).sent.is_empty());
+    assert!(
+        target == source
+            && world
+                .transport(0)
+                .tell_ways()
+                .unwrap()
+                .contains("cannot reach rank 1 by TCP: a test")
+    );
+    // None is left, and the peer is not asked for another time.
+    let port = world.transport(0);
+    port.fall(Network::Udp, Unreached { peer: PeerId(1), how: "no".to_owned(), bulk: Vec::new() });
+    assert_eq!(port.ways_left(PeerId(1)), 0);
 }

@@ -6,7 +6,7 @@
 use mpi_core::port::{Full, PeerId};
 
 use super::LocalPort;
-use super::nets::Way;
+use super::nets::{Closed, Way};
 use super::network::Network;
 use crate::cards::NODE;
 
@@ -104,8 +104,25 @@ impl LocalPort {
         way
     }
 
+    /// How many networks may lead to a peer: those that both ends have and that are not known not to.
+    pub(super) fn ways_left(&mut self, peer: PeerId) -> usize {
+        let Some(nets) = &self.nets else { return 0 };
+        let may = |network: &Network| match self.choice.wish {
+            Wish::Auto => true,
+            Wish::Network(only) => only == *network,
+            Wish::SharedMemory => false,
+        };
+        let networks: Vec<Network> =
+            nets.kinds().filter(may).filter(|network| !nets.is_closed(peer, *network)).collect();
+        let mut count = 0;
+        for network in networks {
+            count += usize::from(matches!(self.shm.look_up(peer, network.word()), Ok(Some(_))));
+        }
+        count
+    }
+
     /// Finds the way to a peer and meets it there.
-    fn find_way(&mut self, peer: PeerId) -> Result<Way, String> {
+    pub(super) fn find_way(&mut self, peer: PeerId) -> Result<Way, String> {
         let Some(text) = self.shm.look_up(peer, NODE)? else { return Ok(Way::Undecided) };
         let Some(nets) = &self.nets else { return Ok(Way::SharedMemory) };
         let rank = nets.ways.get(peer.0 as usize).map_or(u32::MAX, |(_, rank)| *rank);
@@ -129,10 +146,24 @@ impl LocalPort {
     /// Meets a peer in the first of these networks that both ends have open.
     fn reach(&mut self, peer: PeerId, among: &[Network], is_here: bool) -> Result<Way, String> {
         let open: Vec<Network> = self.nets.iter().flat_map(|nets| nets.kinds()).collect();
-        for network in among.iter().filter(|network| open.contains(network)) {
-            if self.introduce(peer, *network, is_here)? {
-                return Ok(Way::Network(*network));
+        for network in among.iter().copied().filter(|network| open.contains(network)) {
+            if self.nets.as_ref().is_some_and(|nets| nets.is_closed(peer, network)) {
+                continue;
             }
+            match self.introduce(peer, network, is_here) {
+                Ok(true) => {
+                    self.tell_fall(peer, network);
+                    return Ok(Way::Network(network));
+                }
+                Ok(false) => {}
+                Err(how) => self.close(Closed { peer, network, how }),
+            }
+        }
+        let closed = self.nets.iter().flat_map(|nets| &nets.closed);
+        let how: Vec<&str> =
+            closed.filter(|one| one.peer == peer).map(|one| &one.how[..]).collect();
+        if !how.is_empty() {
+            return Err(how.join("; "));
         }
         let mut theirs = Vec::new();
         for network in Network::ALL {

@@ -166,7 +166,7 @@ impl Ofi {
         }
     }
 
-    /// Ends the connection to a peer.
+    /// Ends the connection to a peer, and says so.
     pub(super) fn lose(&mut self, id: PeerId, why: String) {
         if self.forget(id) {
             self.news.push(Completion::Down(id, why));

@@ -288,6 +288,11 @@ impl Fabric for Ofi {
         self.cut_off(peer);
     }
 
+    fn late(&mut self) -> Option<PeerId> {
+        // That a provider has taken a hello does not say when it gives up: the peer may have come meanwhile.
+        None
+    }
+
     unsafe fn post(&mut self, buffer: Local<Region>, work: Work) -> Result<(), NoRoom> {
         // SAFETY: by the caller.
         unsafe { self.post_buffer(buffer, work) }

@@ -11,6 +11,7 @@ use super::fabric::Fabric;
 use super::peer::State;
 use super::receive::Breach;
 use super::send::Content;
+use super::unreached::Bulk;
 use super::{Event, Rdma};
 use crate::piece::{PIECE_BYTES, PieceHead};
 
@@ -60,6 +61,13 @@ impl<F: Fabric> Rdma<F> {
         }
         self.pend(peer);
         self.attend();
+    }
+
+    /// Takes back what has not begun to leave.
+    pub(super) fn take_leaving(&mut self, peer: PeerId) -> Vec<Bulk> {
+        let leaving = self.peers.get(peer).map(|to| std::mem::take(&mut to.leaving));
+        let bulk = |Leaving { header, source, token, .. }| Bulk { header, source, token };
+        leaving.into_iter().flatten().map(bulk).collect()
     }
 
     /// Posts pieces, as many as there are credits and room for.

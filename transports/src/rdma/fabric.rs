@@ -215,9 +215,11 @@ pub trait Fabric: Memory {
 
     /// Ends what there is with a peer that breaks the rules: nothing of it comes any more, its work of this end comes
     /// back as [`Completion::Failed`], and no `Down` follows.
-    fn cut(&mut self, peer: PeerId) {
-        let _ = peer;
-    }
+    fn cut(&mut self, peer: PeerId);
+
+    /// A peer that was to be reached and has not answered for as long as the settings say; each is told once. It is
+    /// not connected to this end, so it has sent nothing, and may be cut without a loss.
+    fn late(&mut self) -> Option<PeerId>;
 
     /// Gives a buffer for the next message, or write with immediate, of any peer.
     ///

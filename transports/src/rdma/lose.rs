@@ -10,10 +10,13 @@ use super::{Event, Rdma};
 impl<F: Fabric> Rdma<F> {
     /// The fabric has lost a peer.
     pub(super) fn go_down(&mut self, peer: PeerId, how: &str) {
-        let (own, name) = (self.config.rank, F::NAME);
         let Some(to) = self.peer(peer).filter(|to| to.state == State::Up) else { return };
-        let how = format!("rank {own} cannot reach rank {} by {name}: {how}", to.rank);
-        let is_undelivered = to.has_failed || !to.is_flushed();
+        let (was_up, is_undelivered) = (to.is_up, to.has_failed || !to.is_flushed());
+        if !was_up && self.keeps_unreached {
+            let unreached = self.take_unreached(peer, how.to_owned());
+            return self.unreached.push(unreached);
+        }
+        let how = self.out_of_reach(peer, how);
         let why =
             if is_undelivered { Why::Undelivered { how, hint: None } } else { Why::Lost(how) };
         self.part(peer, Some(why));

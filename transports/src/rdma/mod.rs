@@ -31,8 +31,10 @@ mod ring;
 mod send;
 mod settings;
 mod slots;
+mod unreached;
 
 pub use settings::RdmaSettings;
+pub use unreached::{Bulk, Unreached};
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -146,6 +148,9 @@ pub struct Rdma<F: Fabric> {
     pending: Vec<PeerId>,
     heard: Vec<PeerId>,
     events: Vec<Event>,
+    /// Peers that were never reached, if somebody else finds a way to them.
+    unreached: Vec<Unreached>,
+    keeps_unreached: bool,
     news: Vec<Completion>,
     polls: u64,
     /// Peers with which something was said, which need buffers.
@@ -189,6 +194,8 @@ impl<F: Fabric> Rdma<F> {
             pending: Vec::new(),
             heard: Vec::new(),
             events: Vec::new(),
+            unreached: Vec::new(),
+            keeps_unreached: false,
             news: Vec::new(),
             polls: 0,
             met: 0,
@@ -476,3 +483,5 @@ mod sim;
 mod storm_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unreached_tests;

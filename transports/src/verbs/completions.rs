@@ -132,8 +132,15 @@ impl Core {
         self.fail(place, why);
     }
 
-    /// Ends a connection, once, and says why.
+    /// Ends a connection that has failed here, once, and says why. A peer that knows its numbers may have sent
+    /// something: so it was one, though nothing has come.
     pub(super) fn fail(&mut self, place: usize, why: String) {
+        self.come_up(place);
+        self.part(place, why);
+    }
+
+    /// Ends a connection of which all has come, once, and says why.
+    pub(super) fn part(&mut self, place: usize, why: String) {
         if self.end(place) {
             self.news.push(Completion::Down(self.connections[place].peer, why));
         }

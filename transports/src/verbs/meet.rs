@@ -22,9 +22,6 @@ use super::hello::{Datagram, Job, Numbers, Word};
 const WAIT_MIN: Duration = Duration::from_millis(20);
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Time after which a peer that has not answered is worth a line in the log.
-const LATE: Duration = Duration::from_secs(20);
-
 /// Time for which a device may find no way to a peer's address.
 const NO_WAY: Duration = Duration::from_secs(10);
 
@@ -81,6 +78,8 @@ pub(super) struct Meet {
     waiting: Vec<u32>,
     /// When something is to be said again, or earlier.
     due: Option<Duration>,
+    /// Time after which a peer that has not answered is late.
+    patience: Duration,
     /// Datagrams that nobody of this job sent, or that make no sense.
     pub(super) strangers: u64,
     pub(super) out: Vec<Outgoing>,
@@ -88,7 +87,7 @@ pub(super) struct Meet {
 }
 
 impl Meet {
-    pub(super) fn new(me: u32, life: u64, job: Job, address: Address) -> Meet {
+    pub(super) fn new(me: u32, life: u64, job: Job, address: Address, patience: Duration) -> Meet {
         Meet {
             me,
             life,
@@ -98,6 +97,7 @@ impl Meet {
             calls: HashMap::new(),
             waiting: Vec::new(),
             due: None,
+            patience,
             strangers: 0,
             out: Vec::new(),
             turns: Vec::new(),
@@ -284,7 +284,7 @@ impl Meet {
             call.wait = (call.wait * 2).min(WAIT_MAX);
             call.next = now + call.wait;
             let waited = now.saturating_sub(call.begun);
-            if waited >= LATE && !call.is_late {
+            if waited >= self.patience && call.life.is_none() && !call.is_late {
                 call.is_late = true;
                 self.turns.push(Turn::Late(rank, waited));
             }
@@ -292,6 +292,11 @@ impl Meet {
         }
         let calls = self.waiting.iter().filter_map(|rank| self.calls.get(rank));
         self.due = calls.map(|call| call.next).min();
+    }
+
+    /// Whether a peer has never answered, so that it cannot be connected to this end.
+    pub(super) fn is_unheard(&self, rank: u32) -> bool {
+        self.calls.get(&rank).is_some_and(|call| call.life.is_none() && !call.is_closed)
     }
 
     /// When [`Meet::tick`] has something to do.

@@ -12,6 +12,7 @@ use super::super::hello::Pair;
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);
+const LATE: Duration = Duration::from_secs(20);
 
 /// Queue pairs that are only counted.
 struct Device {
@@ -59,7 +60,7 @@ fn address(rank: u32) -> Address {
 
 fn meet_of(me: u32, secret: u8) -> Meet {
     let job = Job { hash: [1; 32], secret: [secret; 32] };
-    Meet::new(me, u64::from(me) + 1000, job, address(me))
+    Meet::new(me, u64::from(me) + 1000, job, address(me), LATE)
 }
 
 struct World {

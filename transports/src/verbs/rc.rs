@@ -54,6 +54,8 @@ pub struct Rc {
     ranks: HashMap<PeerId, u32>,
     speaker: Speaker,
     core: Core,
+    /// Peers that have not answered for long.
+    late: Vec<PeerId>,
     /// Tells of completions and events of all devices.
     bell: Epoll,
     job: String,
@@ -100,11 +102,12 @@ impl Rc {
         let life = getrandom::u64().map_err(|error| error.to_string())?;
         let job = Job { hash: crate::fields::job_hash(&config.job), secret: config.secret };
         Ok(Rc {
-            meet: Meet::new(config.rank, life, job, speaker.address()),
+            meet: Meet::new(config.rank, life, job, speaker.address(), settings.patience),
             met: HashMap::new(),
             ranks: HashMap::new(),
             speaker,
             core: Core::new(ports, settings)?,
+            late: Vec::new(),
             bell,
             job: config.job,
             rank: config.rank,
@@ -187,9 +190,10 @@ impl Rc {
                      firewall (UDP port 4791 for RoCE) or another network would never let it",
                     waited.as_secs(),
                 );
+                self.late.extend(self.core.peers.get(&rank));
             }
             Turn::Down(rank, why) => match self.place_of(rank) {
-                Some(place) => self.core.fail(place, why),
+                Some(place) => self.core.part(place, why),
                 None => {
                     let peer = self.core.peers.get(&rank);
                     self.core.news.extend(peer.map(|peer| Completion::Down(*peer, why)));
@@ -334,6 +338,11 @@ impl Fabric for Rc {
         if let Some(place) = self.core.connection_of(peer) {
             self.core.end(place);
         }
+    }
+
+    fn late(&mut self) -> Option<PeerId> {
+        let peer = self.late.pop()?;
+        self.ranks.get(&peer).is_some_and(|rank| self.meet.is_unheard(*rank)).then_some(peer)
     }
 
     unsafe fn post(&mut self, buffer: Local<Region>, work: Work) -> Result<(), NoRoom> {

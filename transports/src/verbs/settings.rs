@@ -36,6 +36,8 @@ pub struct VerbsSettings {
     pub timeout: Duration,
     /// How often it is sent again before the peer counts as lost.
     pub retries: u32,
+    /// Time after which a process that has never answered may be sought by another network.
+    pub patience: Duration,
     /// Whether memory is followed by the device where it can.
     pub on_demand_paging: bool,
     /// Whether bytes can be relied on to become visible in order.
@@ -56,6 +58,7 @@ impl From<&Settings> for VerbsSettings {
             depth: settings.verbs_depth,
             timeout: settings.verbs_timeout,
             retries: settings.verbs_retries,
+            patience: settings.verbs_patience,
             on_demand_paging: settings.verbs_on_demand_paging,
             data_order: settings.verbs_data_order,
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mpi_core::port::{OfferKind, PeerId, ProcessName};
 
-use super::{Deed, Event, Key, Link, Op, Region, World};
+use super::{Deed, Event, Key, LATE, Link, Op, Region, World};
 use crate::rdma::fabric::{
     Abilities, Access, Completion, Fabric, Local, Memory, NoRoom, Refusal, Remote, Target, Work,
 };
@@ -182,6 +182,11 @@ impl Fabric for End {
             return;
         }
         world.sides[own].up.insert(to, Link::Connecting);
+        let late = world.now + LATE;
+        world.sides[own].late.push_back((late, peer));
+        if world.blocked.contains(&(own.min(to), own.max(to))) {
+            return;
+        }
         world.sides[to].up.insert(own, Link::Connecting);
         let at = world.now + world.weather.connect;
         world.at(at, Event::Up(own, to));
@@ -198,10 +203,20 @@ impl Fabric for End {
         let mut world = self.world();
         let Some(to) = world.sides[own].peers.get(&peer).copied() else { return };
         let was = world.sides[own].up.insert(to, Link::Broken);
-        if was.is_some_and(|was| was != Link::Broken) {
+        let hears = !world.blocked.contains(&(own.min(to), own.max(to)));
+        if hears && was.is_some_and(|was| was != Link::Broken) {
             world.sever(own, to, "it has ended it");
             world.hush(own, peer);
         }
+    }
+
+    fn late(&mut self) -> Option<PeerId> {
+        let own = self.own;
+        let mut world = self.world();
+        let now = world.now;
+        let (_, peer) = world.sides[own].late.pop_front_if(|(at, _)| *at <= now)?;
+        let to = world.sides[own].peers.get(&peer)?;
+        (world.sides[own].up.get(to) == Some(&Link::Connecting)).then_some(peer)
     }
 
     unsafe fn post(&mut self, buffer: Local<Key>, work: Work) -> Result<(), NoRoom> {

@@ -72,6 +72,8 @@ impl Weather {
     };
 }
 
+/// Who has not answered for so long is late.
+pub(super) const LATE: u64 = 200_000;
 /// Dropped work lasts at most so long, after what was dropped before.
 const LINGER: u64 = 10_000;
 /// Where messages are told out of order, one is told so many times [`Weather::late`] later at most.
@@ -108,6 +110,8 @@ struct Side {
     /// Peers by place, with the end that they are; and who is connected.
     peers: HashMap<PeerId, usize>,
     up: HashMap<usize, Link>,
+    /// Peers that were reached for, and when they are late.
+    late: VecDeque<(u64, PeerId)>,
     counts: Counts,
     is_dead: bool,
 }
@@ -173,6 +177,8 @@ pub(super) struct World {
     sides: Vec<Side>,
     rails: HashMap<(usize, usize, usize), Rail>,
     next_key: Key,
+    /// Pairs of ends that never hear each other, the lower first.
+    blocked: Vec<(usize, usize)>,
 }
 
 /// The world as ends and tests share it.
@@ -191,6 +197,7 @@ impl Sim {
             sides: (0..count).map(|_| Side::default()).collect(),
             rails: HashMap::new(),
             next_key: 1,
+            blocked: Vec::new(),
         };
         let sim = Sim(Rc::new(RefCell::new(world)));
         let ends = (0..count).map(|own| End::new(&sim.0, own)).collect();
@@ -207,6 +214,22 @@ impl Sim {
         let world = self.0.borrow();
         let side = &world.sides[end];
         Counts { registered: side.regions.len(), ..side.counts }
+    }
+
+    /// Two ends never hear each other.
+    pub(super) fn block(&self, one: usize, other: usize) {
+        self.0.borrow_mut().blocked.push((one.min(other), one.max(other)));
+    }
+
+    /// A connection between two ends cannot be made: each hears it in its time.
+    pub(super) fn refuse(&self, one: usize, other: usize) {
+        let mut world = self.0.borrow_mut();
+        for (at, to) in [(one, other), (other, one)] {
+            world.sides[at].up.insert(to, Link::Broken);
+            let delay = world.weather.delay.1 * 10;
+            let when = world.now + world.random((0, delay));
+            world.at(when, Event::Down(at, to, "there is no way".to_owned()));
+        }
     }
 
     /// An end dies, without a word.
