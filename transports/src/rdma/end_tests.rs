@@ -8,6 +8,7 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, PeerId, Token, Transport, Why};
 use mpi_core::settings::{PinCacheWish, RdmaRendezvous};
 
+use super::fabric::Abilities;
 use super::sim::{End, Sim, Weather};
 use super::tests::{small, world};
 use super::{Rdma, RdmaSettings};
@@ -138,9 +139,11 @@ fn who_leaves_has_finalized_whatever_follows() {
     assert!(ends[0].is_flushed() && ends[0].has_left());
 }
 
-/// Three of which the first has a ring at the second, in weather where completions come late.
-fn with_a_ring(seed: u64) -> (Vec<Rdma<End>>, [Recorder; 2]) {
-    let weather = Weather { late: 20_000, ..Weather::FAIR };
+/// Three of which the first has a ring at the second, in weather where completions come late, and in which so many
+/// completion queues take turns.
+fn with_a_ring(seed: u64, queues: usize) -> (Vec<Rdma<End>>, [Recorder; 2]) {
+    let abilities = Abilities { rails: queues, ..Weather::FAIR.abilities };
+    let weather = Weather { late: 20_000, abilities, queues, ..Weather::FAIR };
     let (_, mut world) = world(seed, 3, weather, &small());
     let mut said = 0;
     while world.transport(0).counters().ring_frames_out == 0 {
@@ -180,7 +183,7 @@ fn has_slot(end: &mut Rdma<End>) -> bool {
 fn what_was_written_into_a_ring_before_the_end_is_read() {
     let mut waited_for_a_message = 0;
     for seed in seeds(10) {
-        let (mut ends, mut got) = with_a_ring(seed);
+        let (mut ends, mut got) = with_a_ring(seed, 1);
         let sent = Cell::new(0);
         let say = |end: &mut Rdma<End>| {
             let header = Header { context: sent.get(), ..Header::default() };
@@ -211,26 +214,32 @@ fn what_was_written_into_a_ring_before_the_end_is_read() {
     assert!(waited_for_a_message > 0, "no weather was bad enough");
 }
 
-/// A ring is looked at before the completions that tell of the end of a writing.
+/// A ring is looked at before the completions that tell of the end of a writing, and the completion queue of the
+/// messages before those of other rails.
 #[test]
 fn a_farewell_does_not_overtake_what_was_written() {
-    for seed in seeds(4) {
-        let (mut ends, mut got) = with_a_ring(seed);
+    for (seed, queues) in seeds(4).flat_map(|seed| [1, 2].map(|queues| (seed, queues))) {
+        let (mut ends, mut got) = with_a_ring(seed, queues);
         let source = pattern(1, LEN);
-        let mut target = vec![0; LEN];
-        let room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), LEN as u64);
-        let header = Header { kind: FrameKind::Data as u8, context: 9, ..Header::default() };
-        let advert = ends[1].advertise(PeerId(0), &room, LEN as u64, Token(9));
-        got[1].landings.push((9, room));
-        let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), LEN as u64);
-        ends[0].send_bulk(PeerId(1), &header, from, Token(8), advert);
+        let mut targets = [vec![0; LEN], vec![0; LEN], vec![0; LEN]];
+        for (token, target) in (9..).zip(&mut targets) {
+            let room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), LEN as u64);
+            let header =
+                Header { kind: FrameKind::Data as u8, context: token, ..Header::default() };
+            let advert = ends[1].advertise(PeerId(0), &room, LEN as u64, Token(token));
+            got[1].landings.push((token, room));
+            let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), LEN as u64);
+            ends[0].send_bulk(PeerId(1), &header, from, Token(token), advert);
+        }
         while !ends[0].is_flushed() {
             ends[0].poll(&mut got[0]);
         }
         leave_unseen(&mut ends, &mut got);
-        assert_eq!(got[1].landed, [Token(9)], "what was written is lost");
+        let mut landed = std::mem::take(&mut got[1].landed);
+        landed.sort_by_key(|token| token.0);
+        assert_eq!(landed, [9, 10, 11].map(Token), "what was written is lost");
         assert_eq!(got[1].down, [(PeerId(0), Why::Finalized)]);
-        assert!(target == source);
+        assert!(targets.iter().all(|target| *target == source));
     }
 }
 

@@ -7,6 +7,9 @@ use super::peer::{State, due};
 use super::receive::Breach;
 use super::{Event, Rdma};
 
+/// Looks that find something, in which more comes than completion queues hold.
+const FAREWELL_POLLS: u64 = 20_000;
+
 impl<F: Fabric> Rdma<F> {
     /// The fabric has lost a peer.
     pub(super) fn go_down(&mut self, peer: PeerId, how: &str) {
@@ -40,7 +43,7 @@ impl<F: Fabric> Rdma<F> {
     /// Nothing comes from or goes to a peer any more; the sink hears why, if it does not know.
     #[cold]
     pub(super) fn part(&mut self, peer: PeerId, why: Option<Why>) {
-        let Some(to) = self.peers.get(peer) else { return };
+        let Some(to) = self.peers.get(peer).filter(|to| to.state == State::Up) else { return };
         (to.state, to.due) = (State::Ending(why), 0);
         to.leaving.clear();
         to.arriving.clear();
@@ -74,6 +77,25 @@ impl<F: Fabric> Rdma<F> {
             }
         }
         self.attend();
+    }
+
+    /// A peer takes leave. What it has written before may stand in the completion queue of another device, which was
+    /// not looked at yet.
+    pub(super) fn put_off_farewell(&mut self, peer: PeerId) {
+        self.leavers.push((peer, self.polls));
+    }
+
+    /// Acts on farewells, once a look at all completion queues has found nothing, or after so many looks that all is
+    /// taken that was there.
+    #[cold]
+    pub(super) fn end_farewells(&mut self, was_quiet: bool) {
+        let polls = self.polls;
+        let is_over = |(_, at): &(PeerId, u64)| was_quiet || polls - at > FAREWELL_POLLS;
+        let over: Vec<_> = self.leavers.extract_if(.., |one| is_over(one)).collect();
+        for (peer, _) in over {
+            self.answer_goodbye(peer);
+            self.part(peer, Some(Why::Finalized));
+        }
     }
 
     /// A peer takes leave: it hears that all it has sent is here, for which it waits. That its own side is done with

@@ -150,6 +150,8 @@ pub struct Rdma<F: Fabric> {
     events: Vec<Event>,
     /// Peers that were never reached, if somebody else finds a way to them.
     unreached: Vec<Unreached>,
+    /// Peers that have taken leave, and in which poll.
+    leavers: Vec<(PeerId, u64)>,
     keeps_unreached: bool,
     news: Vec<Completion>,
     polls: u64,
@@ -195,6 +197,7 @@ impl<F: Fabric> Rdma<F> {
             heard: Vec::new(),
             events: Vec::new(),
             unreached: Vec::new(),
+            leavers: Vec::new(),
             keeps_unreached: false,
             news: Vec::new(),
             polls: 0,
@@ -298,7 +301,7 @@ impl<F: Fabric> Rdma<F> {
 
     /// How long the next poll can be put off if no news comes; `None` when for ever.
     pub fn put_off(&self) -> Option<Duration> {
-        if self.is_awake || !self.events.is_empty() {
+        if self.is_awake || !self.events.is_empty() || !self.leavers.is_empty() {
             return Some(Duration::ZERO);
         }
         let is_blind =
@@ -310,7 +313,7 @@ impl<F: Fabric> Rdma<F> {
     /// Whether the next poll has something to do beyond looking for news.
     #[inline]
     pub fn is_restless(&self) -> bool {
-        self.events.len() | self.pending.len() | self.rings.len() != 0
+        self.events.len() | self.pending.len() | self.rings.len() | self.leavers.len() != 0
     }
 
     /// Every poll looks at everything: it costs no call of the kernel.

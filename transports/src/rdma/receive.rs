@@ -6,7 +6,7 @@
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::{HEADER_BYTES, Header};
-use mpi_core::port::{Activity, PeerId, Sink, Why};
+use mpi_core::port::{Activity, PeerId, Sink};
 
 use super::ahead::Ahead;
 use super::envelope::{ENVELOPE_BYTES, Envelope, Kind, RingPlace, STARVES, YIELD};
@@ -41,12 +41,16 @@ impl<F: Fabric> Rdma<F> {
         let mut busy = self.look_at_rings(sink);
         let mut news = std::mem::take(&mut self.news);
         self.fabric.poll(&mut news);
-        busy |= !news.is_empty();
+        let was_quiet = news.is_empty();
+        busy |= !was_quiet;
         for completion in news.drain(..) {
             self.take(completion, sink);
         }
         self.news = news;
         self.is_awake = false;
+        if !self.leavers.is_empty() {
+            self.end_farewells(was_quiet);
+        }
         self.answer_all();
         if !self.pending.is_empty() {
             self.attend();
@@ -167,7 +171,10 @@ impl<F: Fabric> Rdma<F> {
             Completion::Down(peer, how) => {
                 // What it has written before lies there, perhaps behind a message that has just been taken.
                 self.drain(peer, None, sink);
-                self.go_down(peer, &how);
+                // Whoever has taken leave may have gone; what it wrote may be behind this.
+                if !self.leavers.iter().any(|(leaver, _)| *leaver == peer) {
+                    self.go_down(peer, &how);
+                }
             }
         }
     }
@@ -342,10 +349,7 @@ impl<F: Fabric> Rdma<F> {
                 let returned = from.grants.take_back(u16::from_le_bytes(total));
                 self.granted -= usize::from(returned.ok_or("it gives back what it does not have")?);
             }
-            Kind::Goodbye => {
-                self.answer_goodbye(peer);
-                self.part(peer, Some(Why::Finalized));
-            }
+            Kind::Goodbye => self.put_off_farewell(peer),
             Kind::Note | Kind::Frame => {}
         }
         Ok(())

@@ -300,13 +300,15 @@ impl Fabric for End {
             };
             news.push(completion);
         }
+        news.extend(world.sides[own].further.pop_front());
         if news.is_empty() {
             world.pass(IDLE);
         }
     }
 
     fn arm(&mut self) -> bool {
-        self.world().sides[self.own].news.is_empty()
+        let side = &self.world().sides[self.own];
+        side.news.is_empty() && side.further.is_empty()
     }
 
     fn news(&self) -> Option<BorrowedFd<'_>> {

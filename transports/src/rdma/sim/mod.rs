@@ -38,6 +38,9 @@ pub(super) struct Weather {
     /// Registrations at once at most; what one costs, and each of its pages.
     pub regions: usize,
     pub register: (u64, u64),
+    /// Completion queues: the rails' in turn. The first is looked at first; of each other one a look takes only one
+    /// completion.
+    pub queues: usize,
     /// Whether peers name places by addresses, or count from where a region begins.
     pub has_addresses: bool,
     /// Whether registrations hold whatever the program maps.
@@ -66,6 +69,7 @@ impl Weather {
         connect: 20_000,
         regions: 10_000,
         register: (0, 0),
+        queues: 1,
         has_addresses: true,
         follows_mappings: true,
         is_strict: true,
@@ -107,6 +111,8 @@ struct Side {
     posted: VecDeque<(Local<Key>, Work)>,
     /// Completions and when they may be seen, in order.
     news: VecDeque<(u64, Completion)>,
+    /// Those of all further completion queues, which are seen at once.
+    further: VecDeque<Completion>,
     /// Peers by place, with the end that they are; and who is connected.
     peers: HashMap<PeerId, usize>,
     up: HashMap<usize, Link>,
@@ -280,6 +286,14 @@ impl World {
         })
     }
 
+    /// A completion on a rail, in the queue of that.
+    fn tell_on(&mut self, end: usize, rail: usize, completion: Completion) {
+        match rail % self.weather.queues {
+            0 => self.tell(end, completion),
+            _ => self.sides[end].further.push_back(completion),
+        }
+    }
+
     /// A completion that an end sees some time later.
     fn tell(&mut self, end: usize, completion: Completion) {
         let late = self.weather.late.max(1);
@@ -321,6 +335,7 @@ impl World {
             }
         }
         self.sides[end].news.clear();
+        self.sides[end].further.clear();
         self.sides[end].regions.clear();
     }
 

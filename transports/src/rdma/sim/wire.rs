@@ -33,12 +33,12 @@ impl World {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Step(from, to, rail) => self.step(from, to, rail),
-            Event::Done(from, to, rail, work) => {
-                if let Some(rail) = self.rails.get_mut(&(from, to, rail)) {
+            Event::Done(from, to, number, work) => {
+                if let Some(rail) = self.rails.get_mut(&(from, to, number)) {
                     rail.open -= 1;
                 }
                 if let Some(work) = work {
-                    self.tell(from, Completion::Done(work));
+                    self.tell_on(from, number, Completion::Done(work));
                 }
             }
             Event::Dropped(from, op) => {
@@ -81,7 +81,7 @@ impl World {
         };
         let fate = match op.inline.is_none() && !self.is_local(from, &op.local) {
             true => Fate::Refused("memory of the sender is not registered".to_owned()),
-            false => self.go(from, to, &mut op),
+            false => self.go((from, to, rail), &mut op),
         };
         let now = self.now;
         match fate {
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    fn go(&mut self, from: usize, to: usize, op: &mut Op) -> Fate {
+    fn go(&mut self, (from, to, rail): (usize, usize, usize), op: &mut Op) -> Fate {
         match op.deed {
             Deed::Send => self.deliver(from, to, op),
             Deed::Write(target, immediate) => {
@@ -128,7 +128,7 @@ impl World {
                     return Fate::Later(NOT_READY);
                 };
                 let (peer, work) = (self.peer_of(to, from), Some(work));
-                self.tell(to, Completion::Written { peer, immediate, work });
+                self.tell_on(to, rail, Completion::Written { peer, immediate, work });
                 Fate::Over
             }
             Deed::Read(target) => match self.place(to, target, op.local.len, Access::Read) {
