@@ -65,6 +65,7 @@ pub(crate) fn wish(transport: TransportWish) -> Wish {
         TransportWish::Tcp => Wish::Network(Network::Tcp),
         TransportWish::Udp => Wish::Network(Network::Udp),
         TransportWish::Rc => Wish::Network(Network::Rc),
+        TransportWish::Uc => Wish::Network(Network::Uc),
         TransportWish::Ud => Wish::Network(Network::Ud),
         TransportWish::Ofi => Wish::Network(Network::Ofi),
     }
@@ -81,7 +82,9 @@ pub(crate) fn networks(settings: &Settings, size: u32, local_size: Option<usize>
         // Datagrams of verbs are there where reliable queue pairs are, which come before them.
         Wish::Auto => vec![Network::Rc, Network::Ofi, Network::Tcp, Network::Udp],
         // Where its datagrams do not get through, TCP carries them.
-        Wish::Network(network @ (Network::Udp | Network::Ud)) => vec![Network::Tcp, network],
+        Wish::Network(network @ (Network::Udp | Network::Uc | Network::Ud)) => {
+            vec![Network::Tcp, network]
+        }
         Wish::Network(network) => vec![network],
     }
 }

@@ -44,6 +44,8 @@ choices! {
         Udp = "udp",
         /// By reliable connected queue pairs of verbs, also on one node.
         Rc = "rc",
+        /// By unreliable connected queue pairs of verbs, also on one node.
+        Uc = "uc",
         /// By unreliable datagram queue pairs of verbs, also on one node.
         Ud = "ud",
         /// Through libfabric, also on one node.
@@ -294,6 +296,14 @@ settings! {
         "Largest message that datagrams of verbs carry without asking the receiver first";
     verbs_ud_window_bytes: u64 = 1 << 20, true,
         "Bytes of small messages to one process that may be on their way as datagrams of verbs";
+    verbs_uc_datagram_bytes: u64 = 16 << 10, true,
+        "Length of datagrams over unreliable connections of verbs at most, 512 to 65507";
+    verbs_uc_receive_buffers: u32 = 64, false,
+        "Buffers of a datagram each for what has come over such a connection, from each process, 16 to 4096";
+    verbs_uc_eager_bytes: u64 = 16 << 10, true,
+        "Largest message that unreliable connections of verbs carry without asking the receiver first";
+    verbs_uc_window_bytes: u64 = 1 << 20, true,
+        "Bytes of small messages to one process that may be on their way over such a connection";
     ofi_library: String = "libfabric.so.1".to_owned(), false,
         "The library libfabric: a path, or a name that the loader finds";
     ofi_provider: String = String::new(), true,

@@ -1,5 +1,5 @@
-//! Tries datagrams of verbs between two devices of one host: `datagrams DEVICE DEVICE`. All requirements on
-//! transports are checked; then frames and messages go both ways, sleepers are woken, and what happened is told.
+//! Tries datagrams of verbs between two devices of one host, by unreliable datagrams or by unreliable connections:
+//! `datagrams ud|uc DEVICE DEVICE`. All requirements on transports are checked; then frames and messages go both ways, sleepers are woken, and what happened is told.
 //! Ends with an error if anything is lost, doubled or changed. A wire between the devices that loses packets is
 //! welcome.
 
@@ -10,24 +10,52 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{PeerId, ProcessName, Token, Transport};
 use transports::conformance::{World, check, pattern};
-use transports::datagrams::{Datagrams, Limits};
+use transports::datagrams::{Carrier, Datagrams, Limits};
 use transports::sys::wait::until_readable;
-use transports::verbs::{Ud, UdConfig, UdSettings, VerbsSettings};
+use transports::verbs::{Uc, UcConfig, UcSettings, Ud, UdConfig, UdSettings, VerbsSettings};
 
 const FRAMES: u64 = 300;
 const MESSAGES: u64 = 8;
 const MESSAGE_BYTES: usize = 300_000;
 
+const SECRET: [u8; 32] = [7; 32];
+
+/// A way to have datagrams, which can be tried.
+trait Tried: Carrier {
+    /// Opens the end of a rank on a device.
+    fn open(rank: u32, device: &str, receive_buffers: u32) -> Result<Datagrams<Self>, String>;
+}
+
+fn verbs(device: &str) -> VerbsSettings {
+    VerbsSettings { devices: device.to_owned(), ..VerbsSettings::default() }
+}
+
+/// Limits that are reached soon.
+fn narrow(limits: Limits) -> Limits {
+    Limits { window_bytes: 128 << 10, eager_bytes: 32 << 10, ..limits }
+}
+
+impl Tried for Ud {
+    fn open(rank: u32, device: &str, receive_buffers: u32) -> Result<Datagrams<Ud>, String> {
+        let (verbs, good) = (verbs(device), UdSettings::default());
+        let settings = UdSettings { verbs, receive_buffers, limits: narrow(good.limits), ..good };
+        Datagrams::<Ud>::open(UdConfig { job: "example".into(), rank, secret: SECRET, settings })
+    }
+}
+
+impl Tried for Uc {
+    fn open(rank: u32, device: &str, receive_buffers: u32) -> Result<Datagrams<Uc>, String> {
+        let (verbs, good) = (verbs(device), UcSettings::default());
+        let settings = UcSettings { verbs, receive_buffers, limits: narrow(good.limits) };
+        Datagrams::<Uc>::open(UcConfig { job: "example".into(), rank, secret: SECRET, settings })
+    }
+}
+
 /// Two processes' ends, which know each other.
-fn ends(devices: &[String; 2], receive_buffers: u32) -> Vec<Datagrams<Ud>> {
+fn ends<C: Tried>(devices: &[String; 2], receive_buffers: u32) -> Vec<Datagrams<C>> {
     let open = |rank: usize| {
-        let verbs = VerbsSettings { devices: devices[rank].clone(), ..VerbsSettings::default() };
-        let good = UdSettings::default();
-        let limits = Limits { window_bytes: 128 << 10, eager_bytes: 32 << 10, ..good.limits };
-        let settings = UdSettings { verbs, receive_buffers, limits, ..good };
-        let job = "example".to_owned();
-        let config = UdConfig { job, rank: rank as u32, secret: [7; 32], settings };
-        Datagrams::<Ud>::open(config).unwrap_or_else(|why| panic!("{why}"))
+        let opened = C::open(rank as u32, &devices[rank], receive_buffers);
+        opened.unwrap_or_else(|why| panic!("{why}"))
     };
     let mut ends = vec![open(0), open(1)];
     let cards = [ends[0].card(), ends[1].card()];
@@ -45,7 +73,7 @@ fn header(kind: FrameKind, context: u64) -> Header {
 }
 
 /// Frames of all lengths and long messages, both ways at once, in order and unharmed.
-fn talk(world: &mut World<Datagrams<Ud>>) {
+fn talk<C: Carrier>(world: &mut World<Datagrams<C>>) {
     let sources: Vec<Vec<u8>> = (0..MESSAGES).map(|n| pattern(n, MESSAGE_BYTES)).collect();
     let mut targets = vec![vec![0u8; MESSAGE_BYTES]; 2 * MESSAGES as usize];
     for (n, target) in (0..).zip(&mut targets) {
@@ -82,7 +110,7 @@ fn talk(world: &mut World<Datagrams<Ud>>) {
 }
 
 /// Who sleeps is woken by what comes.
-fn wake(world: &mut World<Datagrams<Ud>>) {
+fn wake<C: Carrier>(world: &mut World<Datagrams<C>>) {
     let quiet = Instant::now() + Duration::from_millis(100);
     world.run_until("it is quiet", |_| Instant::now() > quiet);
     let sleeper = world.transport(1);
@@ -99,19 +127,29 @@ fn wake(world: &mut World<Datagrams<Ud>>) {
     world.run_until("it has come", |world| world.got(1).frames.len() == 1);
 }
 
-fn main() {
-    let names: Vec<String> = std::env::args().skip(1).collect();
-    let devices: [String; 2] = names.try_into().expect("usage: datagrams DEVICE DEVICE");
-    check(|| ends(&devices, 1024));
-    println!("all requirements are met");
-    for buffers in [1024, 16] {
-        let mut world = World::new(ends(&devices, buffers));
+fn tried<C: Tried>(devices: &[String; 2], many: u32) {
+    check(|| ends::<C>(devices, many));
+    println!("all requirements are met over {}", C::NAME);
+    for buffers in [many, 16] {
+        let mut world = World::new(ends::<C>(devices, buffers));
         talk(&mut world);
         println!("{buffers} receive buffers, 0: {:?}", world.transport(0).counters());
         println!("{buffers} receive buffers, 1: {:?}", world.transport(1).counters());
-        if buffers == 1024 {
+        if buffers == many {
             wake(&mut world);
             println!("sleepers are woken");
         }
+    }
+}
+
+fn main() {
+    let usage = "usage: datagrams ud|uc DEVICE DEVICE";
+    let mut words = std::env::args().skip(1);
+    let service = words.next().expect(usage);
+    let devices: [String; 2] = words.collect::<Vec<_>>().try_into().expect(usage);
+    match service.as_str() {
+        "ud" => tried::<Ud>(&devices, 1024),
+        "uc" => tried::<Uc>(&devices, 64),
+        _ => panic!("{usage}"),
     }
 }

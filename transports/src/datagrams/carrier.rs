@@ -8,10 +8,11 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::train::Train;
 use crate::clock::cheap_ticks;
+use crate::tcp::Secret;
 
 /// Where a peer hears.
 pub trait Address: Copy + PartialEq + Debug {
@@ -46,8 +47,8 @@ pub enum Fate {
 pub struct Path {
     /// Bytes of a datagram at most, with all that this process puts there.
     pub bytes: usize,
-    /// Whether that many get there; else it is found out how many do.
-    pub is_certain: bool,
+    /// So many surely get there; where these are fewer, it is found out how many do.
+    pub sure: usize,
 }
 
 /// One process's end of what carries datagrams.
@@ -67,12 +68,20 @@ pub trait Carrier: Sized {
     /// The text by which peers find this process; as long as a business card may be.
     fn card(&self) -> String;
 
-    /// Where the process with this card hears, the most promising address first; `is_here` when it runs on this very
-    /// host.
+    /// Takes what all processes of the job know and nobody else, if it has a use for that: before anything is sent.
+    fn set_secret(&mut self, _: Secret) {}
+
+    /// Where the process with this card hears, the most promising address first; its rank if it is of this job;
+    /// `is_here` when it runs on this very host.
     ///
     /// # Errors
     /// The text, which anybody may have written, is no card, or no way leads there; in a sentence.
-    fn ways(&mut self, card: &str, is_here: bool) -> Result<Vec<Self::Address>, String>;
+    fn ways(
+        &mut self,
+        rank: Option<u32>,
+        card: &str,
+        is_here: bool,
+    ) -> Result<Vec<Self::Address>, String>;
 
     /// How long datagrams may be that go there.
     fn path(&self, to: Self::Address) -> Path;
@@ -82,6 +91,11 @@ pub trait Carrier: Sized {
     /// # Safety
     /// What the train holds is readable.
     unsafe fn send(&mut self, to: Self::Address, train: &Train) -> Fate;
+
+    /// Whether nothing can go there yet, and it is too early to take another way: [`Carrier::send`] would find no room.
+    fn awaits(&self, _: Self::Address) -> bool {
+        false
+    }
 
     /// One datagram that has come, or several of one sender one behind the other.
     fn receive(&mut self) -> Option<(Self::Lent, SourceOf<Self>)>;
@@ -95,6 +109,11 @@ pub trait Carrier: Sized {
     /// Asks that [`Carrier::news`] becomes readable at the next news; false if there may be some already.
     fn arm(&mut self) -> bool {
         true
+    }
+
+    /// When it has to be looked for what has come, though there is no news; `None` when never.
+    fn put_off(&self) -> Option<Duration> {
+        None
     }
 
     /// What becomes readable when there is news.

@@ -8,14 +8,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mpi_core::buffer::RawBytes;
-use mpi_core::header::Header;
-use mpi_core::port::{Body, PeerId, ProcessName, Transport};
+use mpi_core::buffer::{RawBytes, UserBuffer};
+use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::header::{FrameKind, Header};
+use mpi_core::port::{Body, PeerId, ProcessName, Token, Transport};
 use parking_lot::Mutex;
 
 use super::{Address, Carrier, Counters, Datagrams, Fate, Identity, Limits, Path, Train};
 use crate::clock::cheap_ticks;
-use crate::conformance::{Recorder, check};
+use crate::conformance::{Recorder, World, check, pattern};
 use crate::udp::UdpSettings;
 
 /// What is on its way to each, and how many packets were sent at all.
@@ -23,6 +24,11 @@ use crate::udp::UdpSettings;
 struct Wire {
     to: Vec<VecDeque<Vec<u8>>>,
     sent: u64,
+    /// The longest that has come through.
+    longest: usize,
+    /// Nothing can be sent yet; how often that was tried all the same.
+    is_closed: bool,
+    tried: u64,
 }
 
 /// One end, and how the wire treats its packets.
@@ -30,6 +36,9 @@ struct Packets {
     wire: Arc<Mutex<Wire>>,
     place: usize,
     mtu: usize,
+    /// Bytes that a way may carry, and those that it does.
+    most: usize,
+    carries: usize,
     buffers: usize,
     /// One packet in so many is lost, and one in so many has no room; never if 0.
     loses: u64,
@@ -63,12 +72,12 @@ impl Carrier for Packets {
         self.place.to_string()
     }
 
-    fn ways(&mut self, card: &str, _: bool) -> Result<Vec<usize>, String> {
+    fn ways(&mut self, _: Option<u32>, card: &str, _: bool) -> Result<Vec<usize>, String> {
         card.parse().map(|place| vec![place]).map_err(|_| format!("{card} is no card"))
     }
 
     fn path(&self, _: usize) -> Path {
-        Path { bytes: self.mtu, is_certain: true }
+        Path { bytes: self.most, sure: self.mtu }
     }
 
     unsafe fn send(&mut self, to: usize, train: &Train) -> Fate {
@@ -77,19 +86,28 @@ impl Carrier for Packets {
         let runs = train.runs(part.runs).iter();
         // SAFETY: by the caller's promise.
         let bytes: Vec<u8> = runs.flat_map(|run| unsafe { run.to_vec() }).collect();
-        assert!(bytes.len() <= self.mtu, "{} bytes are too long for a packet", bytes.len());
+        assert!(bytes.len() <= self.most, "{} bytes are too long for a packet", bytes.len());
         let mut wire = self.wire.lock();
+        if wire.is_closed {
+            wire.tried += 1;
+            return Fate::NoRoom;
+        }
         let is_nth = |n, every| every != 0 && n % every == 0;
         self.refused += 1;
         if is_nth(self.refused, self.refuses) {
             return Fate::NoRoom;
         }
         wire.sent += 1;
-        let is_lost = is_nth(wire.sent, self.loses);
+        let is_lost = is_nth(wire.sent, self.loses) || bytes.len() > self.carries;
         if !is_lost && wire.to[to].len() < self.buffers {
+            wire.longest = wire.longest.max(bytes.len());
             wire.to[to].push_back(bytes);
         }
         Fate::Sent(1)
+    }
+
+    fn awaits(&self, _: usize) -> bool {
+        self.wire.lock().is_closed
     }
 
     fn receive(&mut self) -> Option<(Vec<u8>, ())> {
@@ -151,16 +169,38 @@ fn machine<R>(run: impl FnOnce(&mut Machine) -> R) -> Option<R> {
 
 /// Ends of so many that have met, on a wire of their own.
 fn ends(size: u32, mtu: usize, buffers: usize, loses: u64) -> Vec<Datagrams<Packets>> {
+    ends_of(size, (mtu, mtu, mtu), buffers, loses).1
+}
+
+/// The same, with the wire; packets surely have `mtu` bytes, perhaps `most`, and in truth as many as it `carries`.
+fn ends_of(
+    size: u32,
+    (mtu, most, carries): (usize, usize, usize),
+    buffers: usize,
+    loses: u64,
+) -> (Arc<Mutex<Wire>>, Vec<Datagrams<Packets>>) {
     let to = vec![VecDeque::new(); size as usize];
-    let wire = Arc::new(Mutex::new(Wire { to, sent: 0 }));
+    let wire = Arc::new(Mutex::new(Wire { to, ..Wire::default() }));
     let defaults = UdpSettings::default().limits();
     let limits = Limits { eager_bytes: 32 << 10, window_bytes: 128 << 10, ..defaults };
     let end = |rank: u32| {
-        let (wire, place, refuses) =
-            (Arc::clone(&wire), rank as usize, if loses > 0 { 31 } else { 0 });
+        let (wire, place) = (Arc::clone(&wire), rank as usize);
+        let refuses = if loses > 0 { 31 } else { 0 };
         let bell = File::open("/dev/null").unwrap();
-        let carrier =
-            Packets { wire, place, mtu, buffers, loses, refuses, refused: 0, is_lent: false, bell };
+        let (refused, is_lent) = (0, false);
+        let carrier = Packets {
+            wire,
+            place,
+            mtu,
+            most,
+            carries,
+            buffers,
+            loses,
+            refuses,
+            refused,
+            is_lent,
+            bell,
+        };
         let me = Identity { job: "test".into(), rank, secret: [1; 32] };
         let mut end = Datagrams::over(carrier, me, limits);
         for other in 0..size {
@@ -169,7 +209,8 @@ fn ends(size: u32, mtu: usize, buffers: usize, loses: u64) -> Vec<Datagrams<Pack
         }
         end
     };
-    (0..size).map(end).collect()
+    let ends = (0..size).map(end).collect();
+    (wire, ends)
 }
 
 #[test]
@@ -222,4 +263,42 @@ fn a_message_to_and_fro_is_a_datagram_and_asks_for_no_time() {
 fn who_sends_no_card_is_told_so() {
     let mut end = ends(1, 4096, 16, 0);
     assert_eq!(end[0].meet(PeerId(0), "x", false), Err("x is no card".to_owned()));
+}
+
+#[test]
+fn messages_of_many_packets_are_used_where_they_come_through() {
+    for (carries, longest) in [(16 << 10, 16 << 10), (4096, 4096), (9000, 9000)] {
+        let lengths = (4096, 16 << 10, carries);
+        check(|| ends_of(2, lengths, 1024, 0).1);
+        check(|| ends_of(2, lengths, 1024, 50).1);
+        let (wire, ends) = ends_of(2, lengths, 1024, 0);
+        let mut world = World::new(ends);
+        let source = pattern(7, 4 << 20);
+        let mut target = vec![0u8; source.len()];
+        let landing = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), target.len() as u64);
+        world.got(1).landings.push((5, landing));
+        let packer = UserBuffer(source.as_ptr().cast_mut());
+        let packer = Packer::contiguous(packer, source.len() as u64);
+        let header = Header { kind: FrameKind::Data as u8, context: 5, ..Header::default() };
+        world.transport(0).send_bulk(PeerId(1), &header, packer, Token(1), None);
+        world.run_until("all has come", |world| world.got(1).landed.len() == 1);
+        assert!(target == source);
+        let found = wire.lock().longest;
+        assert!(found <= longest && found > longest - 64, "{found} of {longest}");
+    }
+}
+
+#[test]
+fn who_cannot_be_sent_to_yet_costs_no_work_until_then() {
+    let (wire, ends) = ends_of(2, (4096, 4096, 4096), 16, 0);
+    wire.lock().is_closed = true;
+    let mut world = World::new(ends);
+    world.send(0, 1, &Header { kind: FrameKind::Eager as u8, ..Header::default() }, b"early");
+    for _ in 0..1000 {
+        assert_ne!(world.transport(0).put_off(), Some(Duration::ZERO), "it does not sleep");
+        world.transport(0).poll(&mut Recorder::default());
+    }
+    assert_eq!(wire.lock().tried, 1);
+    wire.lock().is_closed = false;
+    world.run_until("it has come", |world| world.got(1).frames.len() == 1);
 }

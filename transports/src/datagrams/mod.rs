@@ -129,6 +129,12 @@ impl<C: Carrier> Datagrams<C> {
     /// Says what all processes of the job know and nobody else: before the first poll.
     pub fn set_secret(&mut self, secret: Secret) {
         self.me.secret = secret;
+        self.carrier.set_secret(secret);
+    }
+
+    /// What carries the datagrams.
+    pub(crate) fn carrier_mut(&mut self) -> &mut C {
+        &mut self.carrier
     }
 
     /// Takes limits on which all ranks agree: before anything is sent.
@@ -141,7 +147,7 @@ impl<C: Carrier> Datagrams<C> {
     /// # Errors
     /// The text, which anybody may have written, is no card, or no way leads there.
     pub fn meet(&mut self, peer: PeerId, card: &str, is_here: bool) -> Result<(), String> {
-        let ways = self.carrier.ways(card, is_here)?;
+        let ways = self.carrier.ways(self.peers.rank_here(peer), card, is_here)?;
         self.set_ways(peer, ways);
         Ok(())
     }
@@ -172,7 +178,8 @@ impl<C: Carrier> Datagrams<C> {
         {
             return Some(Duration::ZERO);
         }
-        self.watch.next_at().map(|at| at.saturating_sub(self.now()))
+        let due = self.watch.next_at().map(|at| at.saturating_sub(self.now()));
+        [due, self.carrier.put_off()].into_iter().flatten().min()
     }
 
     /// Whether the next poll has something to do beyond looking for news.

@@ -124,6 +124,12 @@ impl<A: Address> Peers<A> {
         (place != NOBODY).then_some(PeerId(place))
     }
 
+    /// The rank of a peer, if it is of this job.
+    pub(super) fn rank_here(&self, peer: PeerId) -> Option<u32> {
+        let rank = self.all.get(peer.0 as usize)?.rank;
+        (self.of_rank(rank) == Some(peer)).then_some(rank)
+    }
+
     /// What is known of a peer.
     #[inline]
     pub(super) fn known(&mut self, peer: PeerId) -> Option<&mut Known<A>> {

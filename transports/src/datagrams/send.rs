@@ -100,13 +100,10 @@ impl<C: Carrier> Datagrams<C> {
         let path = self.carrier.path(way);
         let room = path.bytes.min(TRAIN_BYTES_MAX);
         let room = if most == 0 { room } else { room.min(most) };
-        let room = room.saturating_sub(AROUND_BYTES) as u16;
-        match path.is_certain {
-            true => to.link.set_datagram_bytes(room),
-            false => {
-                to.link.set_datagram_bytes(room.min(self.link.datagram_bytes));
-                to.link.set_ceiling(room);
-            }
+        let links = |bytes: usize| bytes.min(room).saturating_sub(AROUND_BYTES) as u16;
+        to.link.set_datagram_bytes(links(path.sure));
+        if path.sure < room {
+            to.link.set_ceiling(links(room));
         }
     }
 
@@ -247,9 +244,14 @@ impl<C: Carrier> Datagrams<C> {
     /// Goes on with peers for whose datagrams there was no room.
     pub(super) fn unblock(&mut self) {
         for peer in std::mem::take(&mut self.blocked) {
-            if let Some(to) = self.peers.get(peer) {
-                to.is_blocked = false;
+            let Some(to) = self.peers.get(peer) else { continue };
+            if let Some(Way::Address(way)) = to.ways.current()
+                && self.carrier.awaits(way)
+            {
+                self.blocked.push(peer);
+                continue;
             }
+            to.is_blocked = false;
             self.pump(peer);
         }
         if self.blocked.is_empty() {

@@ -54,9 +54,14 @@ impl Limits {
             .map_err(|why| format!("{why}, a quarter of {area}_WINDOW_BYTES"))?;
         match self.datagram_bytes {
             0 => Ok(()),
-            bytes => within("DATAGRAM_BYTES", bytes, DATAGRAM_BYTES_MIN..=TRAIN_BYTES_MAX as u32)
+            bytes => within("DATAGRAM_BYTES", bytes, Limits::datagram_bounds())
                 .map_err(|why| format!("{why}, or 0")),
         }
+    }
+
+    /// Bounds of a datagram's longest length, where one has to be said.
+    pub(crate) fn datagram_bounds() -> RangeInclusive<u32> {
+        DATAGRAM_BYTES_MIN..=TRAIN_BYTES_MAX as u32
     }
 
     /// What is the same for all links.

@@ -12,7 +12,7 @@ impl LocalPort {
         self.nets.iter_mut().flat_map(|nets| nets.each_mut()).for_each(|net| match net {
             Net::Rc(rc) => rc.own(at.addr()..at.addr() + len),
             Net::Ofi(ofi) => ofi.own(at.addr()..at.addr() + len),
-            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => {}
+            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {}
         });
         Some(at)
     }
@@ -23,7 +23,7 @@ impl LocalPort {
         self.nets.iter_mut().flat_map(|nets| nets.each_mut()).for_each(|net| match net {
             Net::Rc(rc) => rc.disown(address.addr()),
             Net::Ofi(ofi) => ofi.disown(address.addr()),
-            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => {}
+            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {}
         });
         self.shm.free(address)
     }

@@ -15,7 +15,7 @@ use crate::rdma::{Rdma, Unreached};
 use crate::ring_order::Ring;
 use crate::tcp::{self, Tcp};
 use crate::udp::Udp;
-use crate::verbs::{Rc, Ud};
+use crate::verbs::{Rc, Uc, Ud};
 
 /// A network that is open.
 pub(super) enum Net {
@@ -23,6 +23,7 @@ pub(super) enum Net {
     Ofi(Box<Rdma<Ofi>>),
     Tcp(Tcp),
     Udp(Udp),
+    Uc(Box<Datagrams<Uc>>),
     Ud(Box<Datagrams<Ud>>),
 }
 
@@ -34,6 +35,7 @@ macro_rules! each {
             Net::Ofi($of) => $call,
             Net::Tcp($of) => $call,
             Net::Udp($of) => $call,
+            Net::Uc($of) => $call,
             Net::Ud($of) => $call,
         }
     };
@@ -45,6 +47,7 @@ macro_rules! of_datagrams {
     ($net:expr, $of:ident => $call:expr, else $else:expr) => {
         match $net {
             Net::Udp($of) => $call,
+            Net::Uc($of) => $call,
             Net::Ud($of) => $call,
             Net::Rc(_) | Net::Ofi(_) | Net::Tcp(_) => $else,
         }
@@ -67,6 +70,7 @@ impl Net {
             }
             NetworkConfig::Tcp(config) => Tcp::new(config).map(Net::Tcp).map_err(of_kernel),
             NetworkConfig::Udp(config) => Udp::new(config).map(Net::Udp).map_err(of_kernel),
+            NetworkConfig::Uc(config) => Datagrams::<Uc>::open(config).map(Box::new).map(Net::Uc),
             NetworkConfig::Ud(config) => Datagrams::<Ud>::open(config).map(Box::new).map(Net::Ud),
         }
     }
@@ -77,6 +81,7 @@ impl Net {
             Net::Ofi(_) => Network::Ofi,
             Net::Tcp(_) => Network::Tcp,
             Net::Udp(_) => Network::Udp,
+            Net::Uc(_) => Network::Uc,
             Net::Ud(_) => Network::Ud,
         }
     }
@@ -88,6 +93,7 @@ impl Net {
             Net::Ofi(ofi) => ofi.card(),
             Net::Tcp(tcp) => tcp.card().to_text(),
             Net::Udp(udp) => udp.card(),
+            Net::Uc(uc) => uc.card(),
             Net::Ud(ud) => ud.card(),
         }
     }
@@ -104,6 +110,7 @@ impl Net {
                 .map(|card| tcp.meet(peer, &card, is_here))
                 .ok_or_else(|| format!("its TCP card cannot be read: {text:.100}")),
             Net::Udp(udp) => udp.meet(peer, text, is_here),
+            Net::Uc(uc) => uc.meet(peer, text, is_here),
             Net::Ud(ud) => ud.meet(peer, text, is_here),
         }
     }
@@ -115,6 +122,7 @@ impl Net {
             Net::Ofi(ofi) => ofi.news(),
             Net::Tcp(tcp) => Some(tcp.news()),
             Net::Udp(udp) => Some(udp.news()),
+            Net::Uc(uc) => Some(uc.news()),
             Net::Ud(ud) => Some(ud.news()),
         }
     }
@@ -125,8 +133,8 @@ impl Net {
             Net::Rc(rc) => ring.go_on(&mut **rc, skips),
             Net::Ofi(ofi) => ring.go_on(&mut **ofi, skips),
             Net::Tcp(tcp) => ring.go_on(tcp, skips),
-            // Datagrams need no connection.
-            Net::Udp(_) | Net::Ud(_) => true,
+            // Datagrams need no connection, or make theirs when one is sent.
+            Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => true,
         }
     }
 
@@ -140,6 +148,7 @@ impl Net {
             Net::Ofi(ofi) => ofi.set_settings(settings.into()),
             Net::Tcp(tcp) => tcp.set_settings(settings.into()),
             Net::Udp(udp) => udp.set_settings(&settings.into()),
+            Net::Uc(uc) => uc.set_uc_settings(&settings.into()),
             Net::Ud(ud) => ud.set_ud_settings(&settings.into()),
         }
     }
@@ -149,6 +158,7 @@ impl Net {
         match self {
             Net::Rc(_) | Net::Ofi(_) | Net::Tcp(_) => {}
             Net::Udp(udp) => udp.set_share(share),
+            Net::Uc(uc) => uc.set_share(share),
             Net::Ud(ud) => ud.set_share(share),
         }
     }
@@ -161,6 +171,7 @@ impl Net {
             // It gives up by itself.
             Net::Tcp(_) => {}
             Net::Udp(udp) => udp.give_up(peer),
+            Net::Uc(uc) => uc.give_up(peer),
             Net::Ud(ud) => ud.give_up(peer),
         }
     }
@@ -172,6 +183,7 @@ impl Net {
             Net::Ofi(ofi) => ofi.leave(),
             Net::Tcp(tcp) => tcp.leave(),
             Net::Udp(udp) => udp.leave(),
+            Net::Uc(uc) => uc.leave(),
             Net::Ud(ud) => ud.leave(),
         }
     }
@@ -183,7 +195,9 @@ impl Net {
             // three times.
             Net::Tcp(_) => Duration::from_secs(3),
             // One that computes hears it later.
-            Net::Rc(_) | Net::Ofi(_) | Net::Udp(_) | Net::Ud(_) => Duration::from_millis(250),
+            Net::Rc(_) | Net::Ofi(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {
+                Duration::from_millis(250)
+            }
         }
     }
 
@@ -194,6 +208,7 @@ impl Net {
             Net::Ofi(ofi) => ofi.has_left(),
             Net::Tcp(tcp) => tcp.has_left(),
             Net::Udp(udp) => udp.has_left(),
+            Net::Uc(uc) => uc.has_left(),
             Net::Ud(ud) => ud.has_left(),
         }
     }
@@ -234,7 +249,7 @@ impl Net {
         match self {
             Net::Rc(rc) => rc.keep_unreached(),
             Net::Ofi(ofi) => ofi.keep_unreached(),
-            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => {}
+            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {}
         }
     }
 
@@ -243,7 +258,7 @@ impl Net {
         match self {
             Net::Rc(rc) => rc.unreached(),
             Net::Ofi(ofi) => ofi.unreached(),
-            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => None,
+            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => None,
         }
     }
 
@@ -252,7 +267,7 @@ impl Net {
         match self {
             Net::Rc(rc) => rc.late(),
             Net::Ofi(ofi) => ofi.late(),
-            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => None,
+            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => None,
         }
     }
 
@@ -261,7 +276,7 @@ impl Net {
         match self {
             Net::Rc(rc) => rc.withdraw(peer),
             Net::Ofi(ofi) => ofi.withdraw(peer),
-            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => None,
+            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => None,
         }
     }
 
@@ -270,7 +285,7 @@ impl Net {
         match self {
             Net::Rc(rc) => rc.lose(peer, how),
             Net::Ofi(ofi) => ofi.lose(peer, how),
-            Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => {}
+            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {}
         }
     }
 

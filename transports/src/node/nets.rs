@@ -180,7 +180,7 @@ impl Nets {
                 Net::Rc(_) | Net::Ofi(_) => {
                     Caps { frame_bytes_max: caps.frame_bytes_max.min(self.frame_bytes_max), ..caps }
                 }
-                Net::Tcp(_) | Net::Udp(_) | Net::Ud(_) => caps,
+                Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => caps,
             }
         };
         match self.way(peer) {

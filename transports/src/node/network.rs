@@ -34,6 +34,8 @@ networks! {
     Tcp: "TCP", "tcp";
     /// Datagrams of the kernel, made reliable here.
     Udp: "UDP", "udp";
+    /// Unreliable connected queue pairs of verbs, made reliable here.
+    Uc: "UC", "uc";
     /// Unreliable datagrams of verbs, made reliable here.
     Ud: "UD", "ud";
 }

@@ -12,7 +12,7 @@ use crate::rdma::RdmaConfig;
 use crate::shm::Secret;
 use crate::tcp::TcpConfig;
 use crate::udp::UdpConfig;
-use crate::verbs::{UdConfig, VerbsConfig};
+use crate::verbs::{UcConfig, UdConfig, VerbsConfig};
 
 /// Who this process is, as far as networks need to know.
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ pub enum NetworkConfig {
     Tcp(TcpConfig),
     /// UDP.
     Udp(UdpConfig),
+    /// Unreliable connections of verbs.
+    Uc(UcConfig),
     /// Datagrams of verbs.
     Ud(UdConfig),
 }
@@ -80,6 +82,9 @@ impl NetworkConfig {
                 one_host,
                 udp: settings.into(),
             }),
+            Network::Uc => {
+                NetworkConfig::Uc(UcConfig { job: job(), rank, secret, settings: settings.into() })
+            }
             Network::Ud => {
                 NetworkConfig::Ud(UdConfig { job: job(), rank, secret, settings: settings.into() })
             }
@@ -93,6 +98,7 @@ impl NetworkConfig {
             NetworkConfig::Ofi(..) => Network::Ofi,
             NetworkConfig::Tcp(_) => Network::Tcp,
             NetworkConfig::Udp(_) => Network::Udp,
+            NetworkConfig::Uc(_) => Network::Uc,
             NetworkConfig::Ud(_) => Network::Ud,
         }
     }

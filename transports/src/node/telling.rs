@@ -23,6 +23,7 @@ impl LocalPort {
             Net::Ofi(ofi) => format!("{} ({})", rdma(ofi), ofi.fabric().tell()),
             Net::Tcp(net) => tcp(net, size),
             Net::Udp(udp) => datagrams(udp),
+            Net::Uc(uc) => datagrams(uc),
             Net::Ud(ud) => datagrams(ud),
         });
         let unopened = self.unopened.iter();

@@ -215,7 +215,7 @@ fn tcp_alone_needs_no_shared_memory() {
     port.open_network(network_config(Network::Tcp, 0)).unwrap();
     port.set_choice(Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 }).unwrap();
     let refused = port.set_choice(Choice::default()).unwrap_err();
-    assert!(refused.contains("possible: rc, ofi, tcp, udp, ud"), "{refused}");
+    assert!(refused.contains("possible: rc, ofi, tcp, udp, uc, ud"), "{refused}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn an_impossible_wish_is_told_with_what_is_possible() {
     assert!(refused.contains("possible here: auto, shm"), "{refused}");
     let apart = Choice { wish: Wish::SharedMemory, node_ranks: 1 };
     let refused = alone.set_choice(apart).unwrap_err();
-    assert!(refused.contains("possible: auto, rc, ofi, tcp, udp, ud"), "{refused}");
+    assert!(refused.contains("possible: auto, rc, ofi, tcp, udp, uc, ud"), "{refused}");
 }
 
 /// Two ranks that take themselves for different nodes; the card of the second for a network cannot be read.

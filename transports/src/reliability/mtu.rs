@@ -17,8 +17,9 @@ const PROBES_MAX: u8 = 3;
 const STEP: u16 = 32;
 /// After so many seconds a search begins anew (RFC 8899, PMTU_RAISE_TIMER).
 const REST_SECONDS: u32 = 600;
-/// Losses in a row, each answered at its smaller datagrams, by which the path does not carry large ones any
-/// more. Chance alone, where one of twenty is lost, does that once in 10⁸ times.
+/// Losses, each answered at its smaller datagrams, less arrivals of large ones, by which the path does not carry these
+/// any more, or so few of them that small ones are better. Chance alone, where one of twenty is lost, does that once in
+/// 10⁸ times.
 const LOSSES_MAX: u8 = 6;
 
 /// What is known of a path.
@@ -36,7 +37,7 @@ pub(super) struct Mtu {
     is_out: bool,
     /// Probes of the size in turn that were lost.
     tries: u8,
-    /// Losses of large datagrams since one has arrived.
+    /// Losses of large datagrams, less arrivals since.
     losses: u8,
 }
 
@@ -137,7 +138,7 @@ impl Mtu {
     #[inline]
     pub(super) fn came(&mut self, bytes: u16) {
         if bytes > self.base {
-            self.losses = 0;
+            self.losses = self.losses.saturating_sub(1);
         }
     }
 
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn large_ones_lost_again_and_again_bring_back_the_base() {
+    fn large_ones_lost_more_often_than_not_bring_back_the_base() {
         let mut mtu = mtu(1200, 8950);
         search(&mut mtu, SECOND, 9000);
         for _ in 0..20 {
@@ -238,10 +239,14 @@ mod tests {
             (0..20).for_each(|_| mtu.lost(1200, SECOND));
             mtu.came(1200);
             assert!(mtu.is_in_doubt());
-            mtu.came(8000);
+            (1..LOSSES_MAX).for_each(|_| mtu.came(8000));
             assert!(!mtu.is_in_doubt());
         }
-        (0..LOSSES_MAX).for_each(|_| mtu.lost(8950, SECOND));
+        (1..LOSSES_MAX).for_each(|_| mtu.lost(8950, SECOND));
+        mtu.came(8000);
+        mtu.lost(8950, SECOND);
+        assert_eq!(mtu.bytes(), 8950);
+        mtu.lost(8950, SECOND);
         assert_eq!((mtu.bytes(), mtu.next_probe(599 * SECOND)), (1200, None));
         assert_eq!(mtu.next_probe(601 * SECOND), Some(8950));
     }

@@ -134,7 +134,12 @@ impl Carrier for Sockets {
         self.card.to_text()
     }
 
-    fn ways(&mut self, card: &str, is_here: bool) -> Result<Vec<SocketAddr>, String> {
+    fn ways(
+        &mut self,
+        _: Option<u32>,
+        card: &str,
+        is_here: bool,
+    ) -> Result<Vec<SocketAddr>, String> {
         let unread = || format!("its UDP card cannot be read: {card:.100}");
         let card = Card::from_text(card).ok_or_else(unread)?;
         // Ranks that were told interfaces hear there alone, also those of one host.
@@ -148,8 +153,9 @@ impl Carrier for Sockets {
         let headers = if to.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
         // Where the kernel cannot say, what every way carries.
         let mtu = mtu_to(to).unwrap_or(usize::from(BASE_BYTES) + headers);
+        let bytes = mtu.saturating_sub(headers);
         // Where there is no network, the kernel knows what gets there.
-        Path { bytes: mtu.saturating_sub(headers), is_certain: to.ip().is_loopback() }
+        Path { bytes, sure: if to.ip().is_loopback() { bytes } else { BASE_BYTES.into() } }
     }
 
     #[inline]

@@ -14,9 +14,10 @@ use rdma_sys::{
     ibv_transport_type, verbs_context,
 };
 
-use super::choice::{DeviceFound, GidFound, GidKind, Link, PortFound};
+use super::choice::{Chosen, DeviceFound, GidFound, GidKind, Link, PortFound, choose};
 use super::library::Library;
 use super::objects::{Context, Mr, Pd, answered};
+use super::settings::VerbsSettings;
 
 /// Entries of a port's tables that are looked at.
 const TABLE_MAX: i32 = 255;
@@ -25,13 +26,13 @@ const TABLE_MAX: i32 = 255;
 const ETHERNET: u8 = 2;
 
 /// A device that was found: its description, and itself if it could be opened.
-pub(super) struct Opened {
-    pub(super) found: DeviceFound,
-    pub(super) context: Option<Arc<Context>>,
+struct Opened {
+    found: DeviceFound,
+    context: Option<Arc<Context>>,
 }
 
 /// Opens all devices and looks at them.
-pub(super) fn survey(library: &'static Library) -> Result<Vec<Opened>, String> {
+fn survey(library: &'static Library) -> Result<Vec<Opened>, String> {
     let mut number = 0;
     // SAFETY: the library writes the number.
     let list = unsafe { (library.get_device_list)(&raw mut number) };
@@ -49,6 +50,18 @@ pub(super) fn survey(library: &'static Library) -> Result<Vec<Opened>, String> {
         opened
     };
     Ok(opened)
+}
+
+/// Opens the devices that are to be used, in the order of preference, one entry for each port.
+pub(super) fn open_chosen(settings: &VerbsSettings) -> Result<Vec<(Arc<Context>, Chosen)>, String> {
+    let opened = survey(Library::get()?)?;
+    let found: Vec<_> = opened.iter().map(|device| device.found.clone()).collect();
+    let with_context = |chosen: Chosen| {
+        let device = opened.iter().find(|device| device.found.name == chosen.device);
+        let context = device.and_then(|device| device.context.clone());
+        Ok((context.ok_or("a device has gone meanwhile")?, chosen))
+    };
+    choose(&found, settings)?.into_iter().map(with_context).collect()
 }
 
 /// Opens a device and describes it.

@@ -1,7 +1,8 @@
 //! Message passing by verbs: InfiniBand and RoCE, through libibverbs.
 //!
-//! [`Rc`] is a fabric of reliable connections, [`Ud`] carries datagrams for [`crate::datagrams`]. `library` finds the
-//! functions, `choice` the devices; `objects` and [`queue_pair`] own what devices give; `meet` connects.
+//! [`Rc`] is a fabric of reliable connections, [`Uc`] and [`Ud`] carry datagrams for [`crate::datagrams`].
+//! `library` finds the functions, `choice` the devices; `objects` and `queue_pair` own what devices give, [`service`]
+//! says what queue pairs can do; `meet` connects.
 
 mod address;
 mod choice;
@@ -9,21 +10,26 @@ mod completions;
 mod connection;
 mod core;
 mod device;
+mod greeter;
 mod hello;
 mod library;
 mod meet;
 mod objects;
+mod pool;
 mod port;
-pub mod queue_pair;
+mod queue_pair;
 mod rc;
 mod regions;
+pub mod service;
 mod settings;
 mod speaker;
 mod table;
 mod trouble;
+mod uc;
 mod ud;
 
 pub use rc::{Rc, VerbsConfig};
 pub use regions::Region;
 pub use settings::{DEVICES_MAX, RAILS_MAX, VerbsSettings};
+pub use uc::{Uc, UcAddress, UcConfig, UcSettings};
 pub use ud::{SEND_QUEUE_PAIRS_MAX, Ud, UdAddress, UdConfig, UdSettings};

@@ -11,18 +11,14 @@ use std::time::Duration;
 use mpi_core::port::{OfferKind, PeerId, ProcessName};
 
 use super::address::Address;
-use super::choice::choose;
 use super::core::{Core, Kind};
-use super::device::survey;
-use super::hello::Job;
-use super::library::Library;
-use super::meet::{Meet, Outgoing, Turn};
-use super::objects::Context;
+use super::device::open_chosen;
+use super::greeter::{Greeter, warn_late};
+use super::meet::Turn;
 use super::port::Port;
 use super::queue_pair::Atomic;
 use super::regions::Region;
 use super::settings::VerbsSettings;
-use super::speaker::Speaker;
 use crate::rdma::fabric::{
     Abilities, Access, Completion, Fabric, Local, Memory, NoRoom, Refusal, Remote, Target, Work,
 };
@@ -47,12 +43,11 @@ pub struct VerbsConfig {
 
 /// One process's end.
 pub struct Rc {
-    meet: Meet,
+    greeter: Greeter,
     /// Where peers hear that were met.
     met: HashMap<PeerId, Address>,
     /// The rank of each peer.
     ranks: HashMap<PeerId, u32>,
-    speaker: Speaker,
     core: Core,
     /// Peers that have not answered for long.
     late: Vec<PeerId>,
@@ -83,29 +78,19 @@ impl Rc {
     pub fn open(config: VerbsConfig) -> Result<Rc, String> {
         let settings = config.settings;
         settings.check()?;
-        let library = Library::get()?;
-        let mut opened = survey(library)?;
-        let found: Vec<_> = opened.iter().map(|device| device.found.clone()).collect();
         let mut ports = Vec::new();
-        for chosen in choose(&found, &settings)? {
-            let device = opened.iter_mut().find(|device| device.found.name == chosen.device);
-            let context = device.and_then(|device| device.context.clone());
-            let context: std::sync::Arc<Context> = context.ok_or("a device has gone meanwhile")?;
+        for (context, chosen) in open_chosen(&settings)? {
             ports.push(Port::open(&context, chosen, &settings)?);
         }
         let first = &ports[0];
-        let speaker = Speaker::new(&first.pd, &first.channel, &first.chosen).map_err(|error| {
-            let (device, cure) = (&first.chosen.device, super::device::cure(&error));
-            format!("{device} gives no queue pair for datagrams: {cure}")
-        })?;
+        let who = (&*config.job, config.rank, config.secret);
+        let greeter =
+            Greeter::open(who, (&first.pd, &first.channel, &first.chosen), settings.patience)?;
         let bell = bell(&ports).map_err(|error| format!("no epoll set: {error}"))?;
-        let life = getrandom::u64().map_err(|error| error.to_string())?;
-        let job = Job { hash: crate::fields::job_hash(&config.job), secret: config.secret };
         Ok(Rc {
-            meet: Meet::new(config.rank, life, job, speaker.address(), settings.patience),
+            greeter,
             met: HashMap::new(),
             ranks: HashMap::new(),
-            speaker,
             core: Core::new(ports, settings)?,
             late: Vec::new(),
             bell,
@@ -127,7 +112,7 @@ impl Rc {
 
     /// Datagrams of nobody in this job, which were dropped.
     pub fn strangers(&self) -> u64 {
-        self.meet.strangers
+        self.greeter.meet.strangers
     }
 
     fn place_of(&self, rank: u32) -> Option<usize> {
@@ -137,40 +122,28 @@ impl Rc {
     /// Sends what the handshake has to say, and takes what has become of peers.
     fn follow(&mut self) {
         for rank in std::mem::take(&mut self.core.heard) {
-            self.meet.settle(rank);
+            self.greeter.meet.settle(rank);
         }
-        for datagram in std::mem::take(&mut self.meet.out) {
-            self.say(&datagram);
-        }
+        self.greeter.say(self.core.now());
         self.take_turns();
         // What was said of peers that have failed meanwhile.
-        for datagram in std::mem::take(&mut self.meet.out) {
-            self.say(&datagram);
-        }
-        self.due = self.meet.due();
-    }
-
-    fn say(&mut self, datagram: &Outgoing) {
-        if let Err(why) = self.speaker.say(datagram) {
-            tracing::debug!(why, "a handshake was not sent");
-            let now = self.core.now();
-            self.meet.unsent(datagram.rank, why, now);
-        }
+        self.greeter.say(self.core.now());
+        self.due = self.greeter.meet.due();
     }
 
     fn take_turns(&mut self) {
         loop {
             for rank in std::mem::take(&mut self.core.failed) {
-                self.meet.close(rank);
+                self.greeter.meet.close(rank);
             }
-            if self.meet.turns.is_empty() {
+            if self.greeter.meet.turns.is_empty() {
                 break;
             }
             // A peer that has closed has closed after what it sent, which comes first.
-            if self.meet.turns.iter().any(|turn| matches!(turn, Turn::Down(..))) {
+            if self.greeter.meet.turns.iter().any(|turn| matches!(turn, Turn::Down(..))) {
                 self.core.drain();
             }
-            for turn in std::mem::take(&mut self.meet.turns) {
+            for turn in std::mem::take(&mut self.greeter.meet.turns) {
                 self.turn(turn);
             }
         }
@@ -184,12 +157,7 @@ impl Rc {
                 }
             }
             Turn::Late(rank, waited) => {
-                let from = self.core.ports[0].tell();
-                tracing::warn!(
-                    "rank {rank} has not answered for {} s over {from}; a rank that computes may answer late, but a \
-                     firewall (UDP port 4791 for RoCE) or another network would never let it",
-                    waited.as_secs(),
-                );
+                warn_late(rank, waited, &self.core.ports[0].tell());
                 self.late.extend(self.core.peers.get(&rank));
             }
             Turn::Down(rank, why) => match self.place_of(rank) {
@@ -223,13 +191,7 @@ impl Rc {
             self.quiet = 0;
             self.core.events();
         }
-        let (meet, core) = (&mut self.meet, &mut self.core);
-        if let Err(error) = self.speaker.hear(|bytes| meet.hear(core, bytes, now)) {
-            tracing::warn!("handshakes over verbs cannot be heard any more: {error}");
-        }
-        if self.meet.due().is_some_and(|due| due <= now) {
-            self.meet.tick(now);
-        }
+        self.greeter.hear(&mut self.core, now);
         self.follow();
         let later = [self.core.clear(now), self.core.look_at_ports(now), self.due];
         self.due = later.into_iter().flatten().min();
@@ -298,11 +260,11 @@ impl Fabric for Rc {
     }
 
     fn card(&self) -> String {
-        self.speaker.address().card()
+        self.greeter.card()
     }
 
     fn set_secret(&mut self, secret: Secret) {
-        self.meet.set_secret(secret);
+        self.greeter.meet.set_secret(secret);
     }
 
     fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
@@ -326,7 +288,7 @@ impl Fabric for Rc {
         let Some(address) = self.met.remove(&peer) else { return };
         let Some(rank) = self.ranks.get(&peer).copied() else { return };
         let now = self.core.now();
-        self.meet.reach(&mut self.core, rank, address, now);
+        self.greeter.meet.reach(&mut self.core, rank, address, now);
         self.follow();
     }
 
@@ -342,7 +304,10 @@ impl Fabric for Rc {
 
     fn late(&mut self) -> Option<PeerId> {
         let peer = self.late.pop()?;
-        self.ranks.get(&peer).is_some_and(|rank| self.meet.is_unheard(*rank)).then_some(peer)
+        self.ranks
+            .get(&peer)
+            .is_some_and(|rank| self.greeter.meet.is_unheard(*rank))
+            .then_some(peer)
     }
 
     unsafe fn post(&mut self, buffer: Local<Region>, work: Work) -> Result<(), NoRoom> {
@@ -422,7 +387,7 @@ impl Fabric for Rc {
 
     fn arm(&mut self) -> bool {
         self.core.ports.iter().for_each(|port| port.channel.quiet());
-        let is_armed = self.core.ports.iter().all(|port| port.cq.arm()) && self.speaker.arm();
+        let is_armed = self.core.ports.iter().all(|port| port.cq.arm()) && self.greeter.arm();
         // What has come before the queues were armed rings no bell.
         self.look(true);
         self.is_armed = true;
@@ -440,9 +405,7 @@ impl Fabric for Rc {
 
 impl Drop for Rc {
     fn drop(&mut self) {
-        self.meet.close_all();
-        self.follow();
-        self.speaker.finish();
+        self.greeter.close(self.core.now());
     }
 }
 

@@ -20,15 +20,15 @@ use std::sync::Arc;
 use rdma_sys::ibv_wc_status;
 
 use super::address::{Address as QueuePairAddress, PortAddress};
-use super::choice::{Chosen, choose};
-use super::device::{Limits, cure, survey};
-use super::library::Library;
+use super::choice::Chosen;
+use super::device::{Limits, cure, open_chosen};
 use super::objects::{Ah, BATCH, Channel, Context, Cq, Pd};
+use super::pool::Pool;
 use super::queue_pair::{self, Plan, QueuePair};
 use crate::datagrams::{Address, Carrier, Datagrams, Fate, Identity, Path, Train};
 use crate::tcp::Secret;
 use address::Place;
-use send::{DEPTH, Pool, Receiver, SENT, Senders};
+use send::{DEPTH, Receiver, SENT, Senders};
 pub use settings::{SEND_QUEUE_PAIRS_MAX, UdSettings};
 
 /// Bytes that the device puts before what it hears.
@@ -146,12 +146,7 @@ impl Datagrams<Ud> {
 
 impl Ud {
     fn open(settings: &UdSettings) -> Result<Ud, String> {
-        let mut opened = survey(Library::get()?)?;
-        let found: Vec<_> = opened.iter().map(|device| device.found.clone()).collect();
-        let chosen = choose(&found, &settings.verbs)?.swap_remove(0);
-        let device = opened.iter_mut().find(|device| device.found.name == chosen.device);
-        let context = device.and_then(|device| device.context.take());
-        let context = context.ok_or("a device has gone meanwhile")?;
+        let (context, chosen) = open_chosen(&settings.verbs)?.swap_remove(0);
         if chosen.mtu < MTU_MIN {
             return Err(format!(
                 "port {} of {} carries packets of {} bytes, but datagrams need {MTU_MIN}",
@@ -314,7 +309,7 @@ impl Carrier for Ud {
         self.place.card()
     }
 
-    fn ways(&mut self, card: &str, _: bool) -> Result<Vec<UdAddress>, String> {
+    fn ways(&mut self, _: Option<u32>, card: &str, _: bool) -> Result<Vec<UdAddress>, String> {
         let unread = || format!("its UD card cannot be read: {card:.100}");
         let Place { address, mtu } = Place::from_card(card).ok_or_else(unread)?;
         let QueuePairAddress { port, queue_pair, qkey } = address;
@@ -322,7 +317,8 @@ impl Carrier for Ud {
     }
 
     fn path(&self, to: UdAddress) -> Path {
-        Path { bytes: self.chosen.mtu.min(to.mtu).into(), is_certain: true }
+        let bytes = self.chosen.mtu.min(to.mtu).into();
+        Path { bytes, sure: bytes }
     }
 
     #[inline]

@@ -7,12 +7,12 @@
 use std::io;
 use std::sync::Arc;
 
-use rdma_sys::{ibv_access_flags, ibv_sge};
+use rdma_sys::ibv_sge;
 
 use crate::sys::inet::Run;
-use crate::sys::pages::Pages;
 use crate::verbs::choice::Chosen;
-use crate::verbs::objects::{Ah, Cq, Mr, Pd};
+use crate::verbs::objects::{Ah, Cq, Pd};
+use crate::verbs::pool::Pool;
 use crate::verbs::queue_pair::{Order, Plan, QueuePair, Ud};
 
 /// Pieces of work that one queue pair holds.
@@ -23,33 +23,6 @@ const ASKS: u32 = DEPTH / 4;
 const INLINE: u32 = 256;
 /// Marks numbers of work of send queues: then follow the queue pair and how many it had before.
 pub(super) const SENT: u64 = 1 << 63;
-
-/// Memory that a device reads or writes. The registration goes before the memory.
-#[derive(Debug)]
-pub(super) struct Pool {
-    mr: Mr,
-    pages: Pages,
-}
-
-impl Pool {
-    pub(super) fn new(pd: &Arc<Pd>, bytes: usize) -> io::Result<Pool> {
-        let pages = Pages::new(bytes)?;
-        let access = ibv_access_flags::IBV_ACCESS_LOCAL_WRITE.0;
-        // SAFETY: the pages outlive the registration, by the order of the fields.
-        let mr = unsafe { Mr::new(pd, pages.at(0), bytes, access)? };
-        Ok(Pool { mr, pages })
-    }
-
-    #[inline]
-    pub(super) fn at(&self, place: usize) -> *mut u8 {
-        self.pages.at(place)
-    }
-
-    #[inline]
-    pub(super) fn piece(&self, place: usize, len: usize) -> ibv_sge {
-        ibv_sge { addr: self.at(place) as u64, length: len as u32, lkey: self.mr.local_key() }
-    }
-}
 
 /// A queue pair that sends.
 #[derive(Debug)]
