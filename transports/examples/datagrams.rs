@@ -1,7 +1,7 @@
 //! Tries datagrams of verbs between two devices of one host, by unreliable datagrams or by unreliable connections:
-//! `datagrams ud|uc DEVICE DEVICE`. All requirements on transports are checked; then frames and messages go both ways, sleepers are woken, and what happened is told.
-//! Ends with an error if anything is lost, doubled or changed. A wire between the devices that loses packets is
-//! welcome.
+//! `datagrams ud|uc DEVICE DEVICE`. All requirements on transports are checked; then frames and messages go both ways,
+//! sleepers are woken, and what happened is told. Ends with an error if anything is lost, doubled or changed. A wire
+//! between the devices that loses packets is welcome.
 
 use std::time::{Duration, Instant};
 

@@ -284,7 +284,7 @@ fn messages_of_many_packets_are_used_where_they_come_through() {
         world.run_until("all has come", |world| world.got(1).landed.len() == 1);
         assert!(target == source);
         let found = wire.lock().longest;
-        assert!(found <= longest && found > longest - 64, "{found} of {longest}");
+        assert!(found <= longest && found * 10 > longest * 9, "{found} of {longest}");
     }
 }
 

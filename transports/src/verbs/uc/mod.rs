@@ -7,6 +7,7 @@
 
 mod lines;
 mod settings;
+mod work;
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,11 +28,14 @@ use super::objects::{BATCH, Channel};
 use super::pool::Pool;
 use crate::datagrams::{Address, Carrier, Datagrams, Fate, Identity, Path, Train};
 use crate::tcp::Secret;
-use lines::{Lines, SENT, State};
+use lines::{Lines, State};
 pub use settings::UcSettings;
+use work::SENT;
 
 /// Looks after which handshakes are looked at all the same.
 const QUIET_LOOKS: u32 = 256;
+/// Whoever waits for a failed queue pair looks again after so long.
+const FAILING_LOOK: Duration = Duration::from_millis(100);
 /// A peer may be silent for this part of the patience before another way is taken.
 const WAIT_SHARE: u32 = 4;
 
@@ -137,7 +141,7 @@ impl Datagrams<Uc> {
     pub fn set_uc_settings(&mut self, settings: &UcSettings) -> Result<(), String> {
         settings.check()?;
         let carrier = self.carrier_mut();
-        carrier.lines.set_datagram_bytes(settings.limits.datagram_bytes as usize);
+        carrier.lines.set_datagram_bytes(settings.limits.datagram_bytes as usize)?;
         carrier.wait = settings.limits.patience / WAIT_SHARE;
         self.set_limits(settings.limits);
         Ok(())
@@ -296,7 +300,8 @@ impl Carrier for Uc {
         if bytes > self.lines.datagram_bytes {
             return Fate::TooLong;
         }
-        if !self.lines.has_room(to.line) && !(self.look() && self.lines.has_room(to.line)) {
+        let lines = &self.lines;
+        if !(lines.has_room(to.line) || self.look() && self.lines.has_room(to.line)) {
             return match self.is_broken {
                 true => Fate::NoWay(io::Error::other("the device takes no more work")),
                 false => Fate::NoRoom,
@@ -349,7 +354,10 @@ impl Carrier for Uc {
     }
 
     fn put_off(&self) -> Option<Duration> {
-        self.due.map(|due| due.saturating_sub(self.lines.now()))
+        let due = self.due.map(|due| due.saturating_sub(self.lines.now()));
+        // A device that gives nothing back tells nothing: then another way is taken at its time.
+        let failing = self.lines.are_failing().then_some(FAILING_LOOK);
+        [due, failing].into_iter().flatten().min()
     }
 
     fn news(&self) -> BorrowedFd<'_> {
@@ -371,5 +379,16 @@ mod tests {
     fn an_end_can_go_to_another_thread() {
         fn is_send<T: Send>() {}
         is_send::<Uc>();
+    }
+
+    #[test]
+    fn without_a_device_there_is_a_sentence_with_the_cure() {
+        let mut settings = UcSettings::default();
+        settings.verbs.devices = "no_such_device".to_owned();
+        let job = "job".to_owned();
+        let why = Datagrams::<Uc>::open(UcConfig { job, rank: 0, secret: [1; 32], settings });
+        let why = why.err().expect("there is no such device");
+        assert!(why.contains("device") || why.contains("install"), "{why}");
+        assert!(why.split_whitespace().count() > 8, "{why}");
     }
 }
