@@ -92,7 +92,7 @@ pub(crate) fn rdma(options: &Options) -> Result<bool> {
     if options.short {
         return Ok(complain(&wanted, &host(&kernel, &prefix, &plan, &wanted)?) == 0);
     }
-    let steps = in_rounds(&wanted, options.rounds);
+    let steps = in_rounds(&plan, &wanted, options.rounds);
     let all: Vec<&Step> = steps.iter().map(|(_, step)| *step).collect();
     let programs = built::programs(&prefix, &plan.programs)?;
     let end = Instant::now() + Duration::from_secs(60 * options.minutes);
@@ -194,11 +194,16 @@ fn asked_for(step: &Step, only: &[String]) -> bool {
     only.is_empty() || only.iter().any(asked)
 }
 
-/// The steps in the order in which they run, with their rounds: those that measure run in all of them,
-/// the others once.
-fn in_rounds<'a>(steps: &[&'a Step], rounds: usize) -> Vec<(usize, &'a Step)> {
+/// The steps in the order in which they run, with their rounds: those that measure run in all that their figure has, the
+/// others once.
+fn in_rounds<'a>(plan: &Plan, steps: &[&'a Step], rounds: usize) -> Vec<(usize, &'a Step)> {
+    let rounds_of = |step: &Step| {
+        let name = step.figure.as_ref()?;
+        let figure = plan.figures.iter().find(|figure| figure.name == *name)?;
+        Some(figure.rounds.map_or(rounds, |most| rounds.min(most)))
+    };
     let of = |round| {
-        let runs = move |step: &&&Step| round == 0 || step.figure.is_some();
+        let runs = move |step: &&&Step| round < rounds_of(step).unwrap_or(1);
         steps.iter().filter(runs).map(move |step| (round, *step))
     };
     (0..rounds).flat_map(of).collect()
@@ -230,10 +235,14 @@ mod tests {
     #[test]
     fn rounds_are_interleaved_and_what_measures_nothing_runs_once() {
         let (a, b, c) = (step("a", Some("f")), step("b", None), step("c", Some("f")));
-        let rounds = in_rounds(&[&a, &b, &c], 2);
+        let d = step("d", Some("once"));
+        let plan = Plan::parse(
+            "[[figure]]\nname = 'f'\ntitle = ''\nunit = ''\n[[figure]]\nname = 'once'\ntitle = ''\nunit = ''\nrounds = 1",
+        );
+        let rounds = in_rounds(&plan.expect("a plan"), &[&a, &b, &c, &d], 2);
         let order: Vec<(usize, &str)> =
             rounds.iter().map(|(round, step)| (*round, &*step.name)).collect();
-        assert_eq!(order, [(0, "a"), (0, "b"), (0, "c"), (1, "a"), (1, "c")]);
+        assert_eq!(order, [(0, "a"), (0, "b"), (0, "c"), (0, "d"), (1, "a"), (1, "c")]);
     }
 
     #[test]

@@ -67,6 +67,8 @@ pub(super) struct Figure {
     pub(super) title: String,
     /// The unit of the rows that it takes of what programs print.
     pub(super) unit: String,
+    /// In how many rounds it is measured at most, where the first one says enough.
+    pub(super) rounds: Option<usize>,
     /// What the numbers are that rows stand for, where they are not bytes.
     pub(super) by: Option<String>,
     /// The line that all others are told as ratios to as well.
@@ -140,7 +142,7 @@ impl Plan {
         Plan::parse(&text).context(shown)
     }
 
-    fn parse(text: &str) -> Result<Plan> {
+    pub(super) fn parse(text: &str) -> Result<Plan> {
         let mut table: Table = text.parse()?;
         for kind in ["step", "figure", "bar"] {
             if let Some(Value::Array(entries)) = table.get_mut(kind) {

@@ -189,7 +189,7 @@ mod tests {
 
     fn figure() -> Figure {
         let [name, title, unit] = ["wan", "Far", "MB/s"].map(String::from);
-        Figure { name, title, unit, by: None, against: None }
+        Figure { name, title, unit, rounds: None, by: None, against: None }
     }
 
     /// Three rounds in which the machine was once half as fast for all.
