@@ -1,5 +1,5 @@
-//! What a process keeps for others to send to it (paper 001, figure 6), and that a message in a ring in memory completes
-//! no receive (paper 000), counted over this host's verbs devices; all processes' ends are in this one.
+//! What a process keeps for others to send to it (paper 001, figure 6), and that a message in a ring in memory
+//! completes no receive (paper 000), counted over this host's verbs devices; all processes' ends are in this one.
 //!
 //!     buffers ud|rc-shared|rc DEVICES NUMBERS    rows `row buffers HOW PEERS KIB KiB`, for each number of peers
 //!     buffers ring DEVICES MESSAGES              two ends that have a ring each; fails if a receive completes

@@ -214,3 +214,24 @@ fn several_messages_to_one_peer_are_under_way_at_once() {
     world.run_until("all have landed", |world| world.got(1).landed.len() == 4);
     assert!(sources == targets && counters(&mut world)[0].moves_max == 4);
 }
+
+/// Bytes that an end keeps for so many others, each of which has sent it some messages (paper 001, figure 6).
+fn kept_for(peers: usize) -> usize {
+    let (_, mut world) = world(5, peers + 1, Weather::FAIR, &RdmaSettings::default());
+    for n in 0..4 {
+        for from in 1..=peers {
+            world.send(from, 0, &header(n), &pattern(n, 100));
+        }
+    }
+    world.run_until("all has come", |world| world.got(0).frames.len() == 4 * peers);
+    world.transport(0).receive_bytes()
+}
+
+#[test]
+fn connections_that_share_a_receive_queue_keep_less_than_alone() {
+    let alone = kept_for(1);
+    for peers in [16, 64] {
+        let shared = kept_for(peers);
+        assert!(2 * shared < peers * alone, "{shared} bytes for {peers} peers, {alone} for one");
+    }
+}

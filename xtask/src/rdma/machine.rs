@@ -316,8 +316,8 @@ fn follow(
 fn silent(doing: &str, since: Instant, said: &[String]) -> anyhow::Error {
     let last = &said[said.len().saturating_sub(LAST_WORDS)..];
     anyhow::anyhow!(
-        "the emulated host was {doing} and said nothing for {} s, or ended; its last words were:\n{}\nIf this machine is \
-         only slow, run it again when it is idle; remove {} to fetch the kernel anew.",
+        "the emulated host was {doing} and said nothing for {} s, or ended; its last words were:\n{}\nIf this \
+         machine is only slow, run it again when it is idle; remove {} to fetch the kernel anew.",
         since.elapsed().as_secs(),
         last.join("\n"),
         place::shown(&place::target().join("rdma/kernel"))

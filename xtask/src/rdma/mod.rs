@@ -194,8 +194,8 @@ fn asked_for(step: &Step, only: &[String]) -> bool {
     only.is_empty() || only.iter().any(asked)
 }
 
-/// The steps in the order in which they run, with their rounds: those that measure run in all that their figure has, the
-/// others once.
+/// The steps in the order in which they run, with their rounds: those that measure run in all that their figure has,
+/// the others once.
 fn in_rounds<'a>(plan: &Plan, steps: &[&'a Step], rounds: usize) -> Vec<(usize, &'a Step)> {
     let rounds_of = |step: &Step| {
         let name = step.figure.as_ref()?;
@@ -236,9 +236,9 @@ mod tests {
     fn rounds_are_interleaved_and_what_measures_nothing_runs_once() {
         let (a, b, c) = (step("a", Some("f")), step("b", None), step("c", Some("f")));
         let d = step("d", Some("once"));
-        let plan = Plan::parse(
-            "[[figure]]\nname = 'f'\ntitle = ''\nunit = ''\n[[figure]]\nname = 'once'\ntitle = ''\nunit = ''\nrounds = 1",
-        );
+        let figures = "[[figure]]\nname = 'f'\ntitle = ''\nunit = ''\n\
+                       [[figure]]\nname = 'once'\ntitle = ''\nunit = ''\nrounds = 1";
+        let plan = Plan::parse(figures);
         let rounds = in_rounds(&plan.expect("a plan"), &[&a, &b, &c, &d], 2);
         let order: Vec<(usize, &str)> =
             rounds.iter().map(|(round, step)| (*round, &*step.name)).collect();

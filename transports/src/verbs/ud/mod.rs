@@ -1,6 +1,6 @@
-//! Datagrams by queue pairs as a carrier of MPI ([`crate::datagrams`], paper 001): one hears everybody into one pool of
-//! buffers, which grows while more comes than is read, several send in turn (`send`). Nothing is made for a peer but the
-//! address of its host.
+//! Datagrams by queue pairs as a carrier of MPI ([`crate::datagrams`], paper 001): one hears everybody into one pool
+//! of buffers, which grows while more comes than is read, several send in turn (`send`). Nothing is made for a peer but
+//! the address of its host.
 //!
 //! A datagram is one packet, as long as the ports of both ends carry. Behind the route that the device puts before it
 //! (40 bytes) lies what any datagram of ours has; who sent it says its envelope, and its tag proves it.
