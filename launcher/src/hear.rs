@@ -50,21 +50,29 @@ impl Node<'_> {
     }
 
     /// A rank reports a failure. Where another one dies at this moment, that is the cause: its sockets
-    /// are closed by the kernel before its end can be seen, and its peers may notice that first.
+    /// are closed by the kernel before its end can be seen, and its peers may notice that first. One that dies in
+    /// MPI_Finalize, or right behind it, may have said already that it has left.
     fn complains(&mut self, speaker: usize) {
         if std::mem::replace(&mut self.complained, true) {
             return;
         }
-        for index in (0..self.members.len()).filter(|&index| index != speaker) {
-            let member = &self.members[index];
-            let hung_up = member.pmi.as_ref().is_none_or(sys::is_hung_up);
-            if member.running && member.inside && hung_up {
-                sys::await_end(member.pid, DYING);
-                if let Some(end) = sys::reap_now(member.pid) {
-                    // Ranks that all complain at once all leave at once, each with its own words.
-                    self.hear_control(index);
-                    self.ended(index, end);
-                }
+        let until = Instant::now() + DYING;
+        let mut silent: Vec<usize> = (0..self.members.len())
+            .filter(|&index| {
+                let member = &self.members[index];
+                let hung_up = member.pmi.as_ref().is_none_or(sys::is_hung_up);
+                index != speaker && member.running && member.ever && hung_up
+            })
+            .collect();
+        // Who has left may well go on without MPI for long.
+        silent.sort_by_key(|&index| !self.members[index].inside);
+        for index in silent {
+            let pid = self.members[index].pid;
+            sys::await_end(pid, until.saturating_duration_since(Instant::now()));
+            if let Some(end) = sys::reap_now(pid) {
+                // Ranks that all complain at once all leave at once, each with its own words.
+                self.hear_control(index);
+                self.ended(index, end);
             }
         }
         self.complained = false;
