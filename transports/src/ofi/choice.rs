@@ -42,7 +42,8 @@ pub(super) struct Offer {
 
 /// The best first. What is not named stands after the networks that are, and before TCP.
 const PREFERRED: &[&str] = &["efa", "cxi", "verbs;ofi_rxm", "opx", "psm3"];
-const ORDINARY: &[&str] = &["tcp", "tcp;ofi_rxm", "shm", "udp;ofi_rxd", "net", "sockets"];
+const ORDINARY: &[&str] =
+    &["tcp", "tcp;ofi_rxm", "net", "net;ofi_rxm", "shm", "sockets", "udp;ofi_rxd"];
 
 impl Offer {
     /// What it lacks of all that is asked for.

@@ -38,10 +38,11 @@ fn the_fastest_network_is_chosen_unasked() {
         "a new one",
         "tcp",
         "tcp;ofi_rxm",
-        "shm",
-        "udp;ofi_rxd",
         "net",
+        "net;ofi_rxm",
+        "shm",
         "sockets",
+        "udp;ofi_rxd",
         "tcp;ofi_hook_debug",
     ];
     let mut offers: Vec<Offer> = order.iter().rev().map(|name| offer(name, "d")).collect();

@@ -85,6 +85,8 @@ pub struct Ofi {
     delivery: u64,
     /// Whether writes may carry values, as far as is known.
     writes_tell: bool,
+    /// Whether the provider sends again by itself what is lost, but only when it is polled.
+    has_timers: bool,
     /// Operations on their way that are known by slots, receiving ones aside.
     under_way: usize,
     /// What the next poll reports.
@@ -155,10 +157,10 @@ impl Ofi {
                 card.address.len()
             ));
         }
-        // What it copies comes without the data that goes with it (seen with 1.17 and 2.5).
-        let loses_stamps = card.tongue.provider.ends_with(";ofi_rxd");
+        let is_rxd = card.tongue.provider.ends_with(";ofi_rxd");
         let abilities = Abilities {
-            inline_bytes: if loses_stamps { 0 } else { objects.info.tx().inject_size },
+            // What rxd copies comes without the data that goes with it (seen with 1.17 and 2.5).
+            inline_bytes: if is_rxd { 0 } else { objects.info.tx().inject_size },
             message_bytes_max: ep.max_msg_size,
             rails: 1,
             is_written_in_order: false,
@@ -179,6 +181,7 @@ impl Ofi {
             abilities,
             delivery,
             writes_tell: is_wide,
+            has_timers: is_rxd,
             under_way: 0,
             news: Vec::new(),
             waiting: Waiting::default(),
@@ -375,7 +378,8 @@ impl Fabric for Ofi {
     }
 
     fn put_off(&self) -> Option<Duration> {
-        let waits = self.waiting.was_refused || !self.waiting.is_empty();
+        let ticks = self.has_timers && self.under_way > 0;
+        let waits = ticks || self.waiting.was_refused || !self.waiting.is_empty();
         waits.then_some(RETRY)
     }
 }

@@ -3,13 +3,15 @@
 //! In: a chosen offer. Out: an enabled endpoint with its queue of completions and its table of addresses.
 
 use std::ffi::{c_int, c_void};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::ptr::null_mut;
 
 use super::ask::Chosen;
 use super::bindings::*;
 use super::calls;
 use super::library::{Info, Library};
+use crate::sys::epoll::{Epoll, Interest};
 
 /// An object that is closed when it goes.
 pub(super) struct Open<T>(*mut T);
@@ -50,7 +52,8 @@ pub(super) struct Objects {
     fabric: Open<fid_fabric>,
     pub(super) info: Info,
     pub(super) library: Library,
-    wait: Option<RawFd>,
+    /// What has come to the queue's descriptor since it was last looked at: net's of 1.17 stays readable for ever.
+    alarm: Option<Epoll>,
 }
 
 // SAFETY: whoever has it has all of it, and providers are asked for domains that one thread at a time uses.
@@ -74,7 +77,7 @@ impl Objects {
         // SAFETY: the fabric is open, and the description is an offer of it.
         let error = unsafe { calls::domain(fabric.pointer(), info.pointer(), &mut domain) };
         let domain = opened(error, domain).map_err(|error| failed("a domain", error))?;
-        let (cq, wait) = queue(&domain).map_err(|error| {
+        let (cq, alarm) = queue(&domain).map_err(|error| {
             let why = failed("a queue of completions", error);
             match info.provider().contains("ofi_rxm") {
                 true => format!("{why}; a device of small queues needs FI_UNIVERSE_SIZE=16 or so"),
@@ -99,7 +102,7 @@ impl Objects {
         if error != 0 {
             return Err(failed("an endpoint", error.into()));
         }
-        Ok(Objects { ep: Some(ep), av, cq, domain, fabric, info, library, wait })
+        Ok(Objects { ep: Some(ep), av, cq, domain, fabric, info, library, alarm })
     }
 
     /// The endpoint.
@@ -157,15 +160,18 @@ impl Objects {
 
     /// What becomes readable with a completion, once [`Objects::may_sleep`] said so.
     pub(super) fn wait(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the queue owns it and lives as long as the borrow.
-        self.wait.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })
+        self.alarm.as_ref().map(Epoll::as_fd)
     }
 
-    /// Whether nothing has completed, so that one may wait.
+    /// Whether nothing has completed and nothing has come since the last time that this was asked, so that one may
+    /// wait.
     pub(super) fn may_sleep(&self) -> bool {
+        let Some(alarm) = &self.alarm else { return true };
+        let mut is_quiet = true;
+        let looked = alarm.look(|_| is_quiet = false);
         // SAFETY: both are open.
-        self.wait.is_none()
-            || unsafe { calls::trywait(self.fabric.pointer(), self.cq.pointer()) } == 0
+        let may = || unsafe { calls::trywait(self.fabric.pointer(), self.cq.pointer()) } == 0;
+        looked.is_ok() && is_quiet && may()
     }
 }
 
@@ -174,7 +180,7 @@ fn opened<T>(error: c_int, object: *mut T) -> Result<Open<T>, i64> {
 }
 
 /// A queue of completions, with a descriptor to wait for where there is one.
-fn queue(domain: &Open<fid_domain>) -> Result<(Open<fid_cq>, Option<RawFd>), i64> {
+fn queue(domain: &Open<fid_domain>) -> Result<(Open<fid_cq>, Option<Epoll>), i64> {
     let open = |wait_obj| {
         let mut attr = fi_cq_attr {
             size: 0,
@@ -193,11 +199,22 @@ fn queue(domain: &Open<fid_domain>) -> Result<(Open<fid_cq>, Option<RawFd>), i64
         let mut fd: c_int = -1;
         let to: *mut c_void = (&raw mut fd).cast();
         // SAFETY: the queue is open; the command takes a place for a descriptor.
-        if unsafe { calls::control(cq.fid(), FI_GETWAIT, to) } == 0 && fd >= 0 {
-            return Ok((cq, Some(fd)));
+        if unsafe { calls::control(cq.fid(), FI_GETWAIT, to) } == 0
+            && fd >= 0
+            && let Ok(alarm) = alarm(fd)
+        {
+            return Ok((cq, Some(alarm)));
         }
     }
     Ok((open(FI_WAIT_NONE)?, None))
+}
+
+/// A set that tells what comes to a queue's descriptor.
+fn alarm(fd: RawFd) -> io::Result<Epoll> {
+    let alarm = Epoll::new()?;
+    // SAFETY: the queue owns it and is open.
+    alarm.add(unsafe { BorrowedFd::borrow_raw(fd) }, 0, Interest::Fresh)?;
+    Ok(alarm)
 }
 
 fn table(domain: &Open<fid_domain>, info: &Info) -> Result<Open<fid_av>, i64> {

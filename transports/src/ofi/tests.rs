@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::conformance;
+use crate::conformance::{self, Recorder};
 use crate::rdma::fabric_set::{self, JOB, SECRET};
 use crate::rdma::{Rdma, RdmaConfig, RdmaSettings};
-use mpi_core::port::Transport;
+use mpi_core::header::Header;
+use mpi_core::port::{Body, Transport};
 
 fn libraries() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers");
@@ -74,6 +75,13 @@ fn tcp_is_a_fabric_where_messages_tell_the_values_of_writes() {
     with_each("tcp", "lo", |make| holds(|rank| make(rank).narrow()));
 }
 
+/// Its version of 1.17 has a descriptor that stays readable for ever.
+#[test]
+fn who_sleeps_over_net_is_woken_by_news_alone() {
+    let ends = |make: &dyn Fn(u32) -> Ofi| (0..2).map(make).collect();
+    with_each("net", "lo", |make| fabric_set::sleeps(ends(make)));
+}
+
 fn transports(number: u32, make: &dyn Fn(u32) -> Ofi) -> Vec<Rdma<Ofi>> {
     let ends: Vec<Ofi> = (0..number).map(make).collect();
     let cards: Vec<String> = ends.iter().map(Fabric::card).collect();
@@ -120,6 +128,30 @@ fn messages_over_shm_meet_all_requirements() {
 #[test]
 fn messages_over_rxd_meet_all_requirements() {
     with_each("udp;ofi_rxd", "lo", |make| conformance::check(|| transports(2, make)));
+}
+
+/// Nothing becomes readable when its time has come to send something again.
+#[test]
+fn who_sleeps_over_rxd_wakes_while_something_is_on_its_way() {
+    with_each("udp;ofi_rxd", "lo", |make| {
+        let mut both = transports(2, make);
+        let mut got = [Recorder::default(), Recorder::default()];
+        let hello = || Body::Bytes((&b"hello"[..]).into());
+        let begun = Instant::now();
+        let mut turn = |both: &mut Vec<Rdma<Ofi>>| {
+            both.iter_mut().zip(&mut got).for_each(|(end, got)| {
+                end.poll(got);
+            });
+            assert!(begun.elapsed() < Duration::from_secs(30), "it goes on for ever");
+        };
+        while both[0].send(PeerId(1), &Header::default(), hello()).is_err() {
+            turn(&mut both);
+        }
+        assert!(both[0].fabric().put_off().is_some());
+        while both.iter().any(|end| end.fabric().put_off().is_some()) {
+            turn(&mut both);
+        }
+    });
 }
 
 /// The library of Omni-Path, which Debian's libfabric is linked with, catches signals as soon as it is loaded.

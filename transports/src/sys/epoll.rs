@@ -1,4 +1,4 @@
-//! A set of descriptors that tells which of them have news (epoll(7)), level-triggered.
+//! A set of descriptors that tells which of them have news (epoll(7)): as long as they have, or once.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -11,6 +11,8 @@ const NEWS_MAX: usize = 64;
 pub enum Interest {
     /// There is something to read.
     Read,
+    /// Something to read has come since the set was last looked at.
+    Fresh,
     /// There is room to write.
     Write,
     /// There is something to read, or room to write.
@@ -21,6 +23,7 @@ impl Interest {
     fn events(self) -> u32 {
         let events = match self {
             Interest::Read => libc::EPOLLIN,
+            Interest::Fresh => libc::EPOLLIN | libc::EPOLLET,
             Interest::Write => libc::EPOLLOUT,
             Interest::ReadWrite => libc::EPOLLIN | libc::EPOLLOUT,
         };
@@ -141,6 +144,23 @@ mod tests {
         assert!(has_news() && has_news());
         std::io::Read::read_exact(&mut &far, &mut [0]).unwrap();
         assert!(!has_news());
+    }
+
+    #[test]
+    fn what_is_awaited_fresh_is_told_once_though_a_set_in_it_has_something_old() {
+        let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (inner, outer) = (Epoll::new().unwrap(), Epoll::new().unwrap());
+        inner.add(far.as_fd(), 7, Interest::Read).unwrap();
+        outer.add(inner.as_fd(), 1, Interest::Fresh).unwrap();
+        for _ in 0..3 {
+            std::io::Write::write_all(&mut &near, b"x").unwrap();
+            let has_news = || {
+                let mut count = 0;
+                outer.look(|_| count += 1).unwrap();
+                count == 1
+            };
+            assert!(has_news() && !has_news());
+        }
     }
 
     #[test]
