@@ -163,7 +163,8 @@ impl Ofi {
             inline_bytes: if is_rxd { 0 } else { objects.info.tx().inject_size },
             message_bytes_max: ep.max_msg_size,
             rails: 1,
-            is_written_in_order: false,
+            writes_in_order: false,
+            message_after_writes: false,
             // ofi_rxm's receiver fetches long messages and tells short ones behind them first, although it promises
             // strict order of completions (seen with 1.17).
             tells_in_order: false,

@@ -37,7 +37,7 @@ impl<F: Fabric> Rdma<F> {
         }
         let is_counted = one.envelope.kind.is_counted();
         let alike = from.ahead.iter().filter(|it| it.envelope.kind.is_counted() == is_counted);
-        let most = if is_counted { from.grants.outstanding().into() } else { NOTES_MAX };
+        let most = if is_counted { from.credits.grants.outstanding().into() } else { NOTES_MAX };
         if alike.count() >= most {
             return Err(TOO_MANY);
         }

@@ -91,9 +91,10 @@ impl<F: Fabric> Rdma<F> {
     pub(super) fn grant_more(&mut self, peer: PeerId) {
         let room = self.posted_limit().saturating_sub(self.windows);
         let Some(from) = self.peers.get(peer) else { return };
-        let more = from.grants.window.min(WINDOW_MAX.saturating_sub(from.grants.window));
+        let more =
+            from.credits.grants.window.min(WINDOW_MAX.saturating_sub(from.credits.grants.window));
         let given = room.min(more.into()) as u16;
-        from.grants.window += given;
+        from.credits.grants.window += given;
         self.windows += usize::from(given);
         if given > 0 {
             from.due |= due::NOTE;
@@ -111,12 +112,12 @@ impl<F: Fabric> Rdma<F> {
         let places = self.peers.places();
         let quiet = places.filter_map(|peer| {
             let one = self.peers.get(peer).filter(|one| peer != but && one.state == State::Up)?;
-            (one.grants.window > 1 && one.heard_at < latest).then_some((one.heard_at, peer))
+            (one.credits.grants.window > 1 && one.heard_at < latest).then_some((one.heard_at, peer))
         });
         let Some((_, peer)) = quiet.min() else { return };
         if let Some(one) = self.peers.get(peer) {
-            self.windows -= usize::from(one.grants.window - 1);
-            one.grants.window = 1;
+            self.windows -= usize::from(one.credits.grants.window - 1);
+            one.credits.grants.window = 1;
             one.due |= due::NOTE | due::YIELD;
             self.pend(peer);
         }
@@ -133,7 +134,7 @@ impl<F: Fabric> Rdma<F> {
     #[cold]
     fn give_ring(&mut self, peer: PeerId, talk: u32) {
         let most = self.config.settings.ring_peers;
-        if self.peers.get(peer).is_none_or(|from| from.ring_in.is_some()) || most == 0 {
+        if self.peers.get(peer).is_none_or(|from| from.rings.own.is_some()) || most == 0 {
             return;
         }
         if self.rings.len() >= most {
@@ -143,7 +144,7 @@ impl<F: Fabric> Rdma<F> {
             (self.config.settings.ring_slots as u16, slot_bytes(self.message_bytes_max()));
         let Some(ring) = RingIn::open(&mut self.fabric, peer, slots, bytes) else { return };
         if let Some(from) = self.peers.get(peer) {
-            from.ring_in = Some(self.rings.len());
+            from.rings.own = Some(self.rings.len());
             from.due |= due::RING_OPEN;
             self.rings.push(ring);
             self.counters.rings += 1;
@@ -170,14 +171,14 @@ impl<F: Fabric> Rdma<F> {
     /// A ring is written no more, and all of it is read.
     pub(super) fn close_ring(&mut self, peer: PeerId) {
         let Some(from) = self.peers.get(peer) else { return };
-        from.talk = 0;
+        from.rings.talk = 0;
         from.due &= !(due::RING_OPEN | due::RING_CLOSE);
-        let Some(place) = from.ring_in.take() else { return };
+        let Some(place) = from.rings.own.take() else { return };
         self.rings.swap_remove(place).close(&mut self.fabric);
         if let Some(moved) = self.rings.get(place).map(|ring| ring.peer)
             && let Some(other) = self.peers.get(moved)
         {
-            other.ring_in = Some(place);
+            other.rings.own = Some(place);
         }
     }
 
@@ -189,7 +190,7 @@ impl<F: Fabric> Rdma<F> {
             if to.state != State::Up {
                 continue;
             }
-            if to.is_up {
+            if to.is_up() {
                 // What is not posted stays due.
                 let _ = self.say_due(peer);
                 self.go_on(peer);
@@ -230,9 +231,9 @@ impl<F: Fabric> Rdma<F> {
                 continue;
             }
             let content = match kind {
-                Kind::Returned => to.allowance.give_back().to_le_bytes().to_vec(),
+                Kind::Returned => to.credits.allowance.give_back().to_le_bytes().to_vec(),
                 Kind::RingOpen => {
-                    let ring = to.ring_in.and_then(|place| self.rings.get(place));
+                    let ring = to.rings.own.and_then(|place| self.rings.get(place));
                     ring.map_or(Vec::new(), |ring| ring.place(&self.fabric).to_bytes().to_vec())
                 }
                 _ => Vec::new(),

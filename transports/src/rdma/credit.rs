@@ -7,6 +7,20 @@
 /// Credits of a peer at most.
 pub(super) const WINDOW_MAX: u16 = 1024;
 
+/// What this process and a peer may send each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Credits {
+    pub grants: Grants,
+    pub allowance: Allowance,
+}
+
+impl Credits {
+    /// As many each way to begin with.
+    pub(super) fn new(window: u16) -> Credits {
+        Credits { grants: Grants::new(window), allowance: Allowance::new(window) }
+    }
+}
+
 /// What a peer may send to this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Grants {

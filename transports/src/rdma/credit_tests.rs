@@ -24,7 +24,7 @@ fn flood(world: &mut World<Rdma<End>>, from: usize, rounds: usize) {
 }
 
 fn window(world: &mut World<Rdma<End>>, of: u32) -> u16 {
-    world.transport(0).peers.get(PeerId(of)).map_or(0, |peer| peer.grants.window)
+    world.transport(0).peers.get(PeerId(of)).map_or(0, |peer| peer.credits.grants.window)
 }
 
 #[test]
@@ -46,7 +46,8 @@ fn who_starves_gets_more_and_who_is_quiet_gives_back() {
     let counters = world.transport(0).counters();
     assert!(counters.posted_max as usize <= limit, "{} were posted", counters.posted_max);
     let peers = &mut world.transport(0).peers;
-    let granted = [1, 2].map(|of| peers.get(PeerId(of)).map_or(0, |one| one.grants.outstanding()));
+    let granted =
+        [1, 2].map(|of| peers.get(PeerId(of)).map_or(0, |one| one.credits.grants.outstanding()));
     assert_eq!(granted.map(usize::from).iter().sum::<usize>(), world.transport(0).granted);
 }
 

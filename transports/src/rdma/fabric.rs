@@ -124,9 +124,10 @@ pub struct Abilities {
     /// Ways to a peer that can be used at the same time: queue pairs, ports, devices.
     pub rails: usize,
     /// Whether the bytes of one write become visible to a processor that polls them in the order of their
-    /// addresses, and those of a later write on one rail after those of an earlier one; and whether they all
-    /// are once a later message on that rail has been received.
-    pub is_written_in_order: bool,
+    /// addresses, and those of a later write on one rail after those of an earlier one.
+    pub writes_in_order: bool,
+    /// Whether all bytes of a write are visible once a later message on its rail has been received.
+    pub message_after_writes: bool,
     /// Whether messages of one peer are told in the order of sending. Where not, a long one may be told after
     /// those that were sent behind it, although each took its buffer in that order.
     pub tells_in_order: bool,

@@ -172,7 +172,7 @@ pub fn writes<F: Fabric>(fabrics: Vec<F>) {
             let bytes = pattern(rail, 1, number, len.min(OPEN));
             let place = bench.ends[1].place(0);
             let wrote = |end: &mut End<F>| end.try_write((peer(1), rail), &bytes, place, None);
-            if rail > 0 || !abilities.is_written_in_order {
+            if rail > 0 || !abilities.message_after_writes {
                 bench.work(0, "a write", wrote);
             } else {
                 bench.until("room for a write", |bench| wrote(&mut bench.ends[0]).is_some());

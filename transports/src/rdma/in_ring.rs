@@ -13,7 +13,7 @@ impl<F: Fabric> Connects for Rdma<F> {
     }
 
     fn is_settled(&self, peer: PeerId) -> bool {
-        self.peers.look(peer).is_some_and(|to| to.is_up || to.state != State::Up)
+        self.peers.look(peer).is_some_and(|to| to.is_up() || to.state != State::Up)
     }
 
     fn approach(&mut self, peer: PeerId) {

@@ -14,7 +14,7 @@ impl<F: Fabric> Rdma<F> {
     /// The fabric has lost a peer.
     pub(super) fn go_down(&mut self, peer: PeerId, how: &str) {
         let Some(to) = self.peer(peer).filter(|to| to.state == State::Up) else { return };
-        let (was_up, is_undelivered) = (to.is_up, to.has_failed || !to.is_flushed());
+        let (was_up, is_undelivered) = (to.is_up(), to.has_failed || !to.is_flushed());
         if !was_up && self.keeps_unreached {
             let unreached = self.take_unreached(peer, how.to_owned());
             return self.unreached.push(unreached);
@@ -47,15 +47,15 @@ impl<F: Fabric> Rdma<F> {
         (to.state, to.due) = (State::Ending(why), 0);
         to.leaving.clear();
         to.arriving.clear();
-        to.ring_out = None;
-        self.windows -= usize::from(to.grants.window);
-        self.granted -= usize::from(to.grants.outstanding());
+        to.rings.out = None;
+        self.windows -= usize::from(to.credits.grants.window);
+        self.granted -= usize::from(to.credits.grants.outstanding());
         self.sought.retain(|one| *one != peer);
         self.drop_moves(peer);
         self.drop_awaited(|one| one.peer == peer);
         self.close_ring(peer);
         self.drop_ahead(peer);
-        if self.peers.get(peer).is_some_and(|to| to.lent == 0) {
+        if self.peers.get(peer).is_some_and(|to| to.moves.under_way == 0) {
             self.tell_end(peer);
         }
     }
@@ -71,7 +71,8 @@ impl<F: Fabric> Rdma<F> {
     /// Takes leave of everybody with whom there is a connection.
     pub fn leave(&mut self) {
         for peer in self.peers.places() {
-            if let Some(to) = self.peers.get(peer).filter(|to| to.state == State::Up && to.is_up) {
+            if let Some(to) = self.peers.get(peer).filter(|to| to.state == State::Up && to.is_up())
+            {
                 to.due |= due::GOODBYE;
                 self.pend(peer);
             }
@@ -113,6 +114,6 @@ impl<F: Fabric> Rdma<F> {
 
     /// Whether all have answered that. One that is gone never does: the wait for this needs a bound.
     pub fn has_left(&self) -> bool {
-        self.peers.met().all(|to| to.state != State::Up || !to.is_up)
+        self.peers.met().all(|to| to.state != State::Up || !to.is_up())
     }
 }

@@ -1,12 +1,12 @@
 //! Message passing over registered memory: queue pairs of verbs, endpoints of libfabric.
 //!
-//! [`Rdma`] is a [`Transport`] over any [`Fabric`] that is reliable. Small frames go as messages into buffers that
+//! [`Rdma`] is a [`mpi_core::port::Transport`] over any [`Fabric`] that is reliable. Small frames go as messages into buffers that
 //! the receiver keeps, as many as a peer has credits (`credit`), or are written into a ring in its memory that it
 //! polls (`ring`; paper 000). Large ones are written by one end straight to where they are wanted, or read by the
 //! other from where they lie (`moves`; paper 002), or go through buffers where memory cannot be registered or has
 //! gaps (`bulk`).
 //!
-//! In: [`Transport`]'s calls, and completions. Out: [`mpi_core::port::Sink`]'s calls, and work.
+//! In: its calls, and completions. Out: [`mpi_core::port::Sink`]'s calls, and work.
 
 mod ahead;
 mod bulk;
@@ -31,27 +31,23 @@ mod ring;
 mod send;
 mod settings;
 mod slots;
+mod transport;
 mod unreached;
+mod waking;
 
 pub use settings::RdmaSettings;
 pub use unreached::{Bulk, Unreached};
 
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
-use mpi_core::datatype::{Packer, Unpacker};
-use mpi_core::header::{HEADER_BYTES, Header};
-use mpi_core::port::{
-    Activity, Advert, Body, Caps, Full, Offer, PeerId, ProcessName, Pulled, Sink, Token, Transport,
-    Why,
-};
+use mpi_core::header::HEADER_BYTES;
+use mpi_core::port::{PeerId, Token, Why};
 
 use crate::tcp::Secret;
 use envelope::ENVELOPE_BYTES;
 use fabric::{Abilities, Completion, Fabric};
 use moves::Move;
-use peer::{Peer, Peers};
+use peer::{Link, Peer, Peers};
 use pin::{Pin, PinCache, PinCounters};
 use pool::Pool;
 use rendezvous::{Awaited, Offered};
@@ -60,8 +56,6 @@ use slots::Slots;
 
 /// Bytes of what stands before the body of a frame.
 const HEAD_BYTES: usize = ENVELOPE_BYTES + HEADER_BYTES;
-/// Rings are not heard of by who sleeps: where there are any, it looks again after so long.
-const RING_REST: Duration = Duration::from_millis(1);
 
 /// Who this process is, as far as a fabric's transport needs to know.
 #[derive(Clone, Debug)]
@@ -244,7 +238,7 @@ impl<F: Fabric> Rdma<F> {
         self.fabric.meet(peer, text)?;
         let was_sought = self.sought.iter().position(|one| *one == peer);
         if let Some(met) = self.peer(peer) {
-            met.is_met = true;
+            met.link = met.link.max(Link::Met);
         }
         if let Some(place) = was_sought {
             self.sought.swap_remove(place);
@@ -293,45 +287,11 @@ impl<F: Fabric> Rdma<F> {
         self.pins.tell()
     }
 
-    /// What becomes readable when there is news, once [`Rdma::look_soon`] was called; `None` where who sleeps has
-    /// to look again after [`Rdma::put_off`].
-    pub fn news(&self) -> Option<BorrowedFd<'_>> {
-        self.fabric.news()
-    }
-
-    /// How long the next poll can be put off if no news comes; `None` when for ever.
-    pub fn put_off(&self) -> Option<Duration> {
-        if self.is_awake || !self.events.is_empty() || !self.leavers.is_empty() {
-            return Some(Duration::ZERO);
-        }
-        let is_blind =
-            !self.rings.is_empty() || !self.pending.is_empty() || self.fabric.news().is_none();
-        let rest = is_blind.then_some(RING_REST);
-        rest.into_iter().chain(self.fabric.put_off()).min()
-    }
-
-    /// Whether the next poll has something to do beyond looking for news.
-    #[inline]
-    pub fn is_restless(&self) -> bool {
-        self.events.len() | self.pending.len() | self.rings.len() | self.leavers.len() != 0
-    }
-
-    /// Every poll looks at everything: it costs no call of the kernel.
-    pub fn look_around(&mut self) {}
-
-    /// As [`Rdma::look_around`].
-    pub fn look_at_once(&mut self) {}
-
-    /// The process is about to sleep: the fabric is to wake it.
-    pub fn look_soon(&mut self) {
-        self.is_awake = !self.fabric.arm();
-    }
-
     /// Tells all peers how far this end is; whether all of that has left.
     pub fn tell_all(&mut self) -> bool {
         for peer in self.peers.places() {
-            let Some(to) = self.peers.get(peer).filter(|to| to.is_up) else { continue };
-            if to.grants.renewal() > 0 {
+            let Some(to) = self.peers.get(peer).filter(|to| to.is_up()) else { continue };
+            if to.credits.grants.renewal() > 0 {
                 to.due |= peer::due::NOTE;
                 self.pend(peer);
             }
@@ -345,8 +305,8 @@ impl<F: Fabric> Rdma<F> {
         let (met, is_new) = self.peers.meet(peer)?;
         if is_new {
             self.met += 1;
-            self.windows += usize::from(met.grants.window);
-            self.granted += usize::from(met.grants.outstanding());
+            self.windows += usize::from(met.credits.grants.window);
+            self.granted += usize::from(met.credits.grants.outstanding());
         }
         Some(met)
     }
@@ -374,7 +334,8 @@ fn fit(mut settings: RdmaSettings, abilities: &Abilities) -> RdmaSettings {
     settings.eager_bytes =
         settings.eager_bytes.min(longest.saturating_sub(HEAD_BYTES + TRAILER_BYTES));
     settings.piece_bytes = settings.piece_bytes.min(longest);
-    if !abilities.is_written_in_order {
+    // A frame is found by its last bytes, and what it follows by a message behind it.
+    if !(abilities.writes_in_order && abilities.message_after_writes) {
         settings.ring_slots = 0;
     }
     settings
@@ -386,88 +347,6 @@ fn open_pool<F: Fabric>(
 ) -> Result<Pool<F::Region>, String> {
     let bytes = HEAD_BYTES + settings.eager_bytes + TRAILER_BYTES;
     Pool::new(fabric, bytes, settings.pool_bytes)
-}
-
-impl<F: Fabric> Transport for Rdma<F> {
-    fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
-        self.peers.add(peer, name.rank);
-        self.fabric.add_peer(peer, name);
-    }
-
-    #[inline]
-    fn caps(&self, _: PeerId) -> Caps {
-        Caps { frame_bytes_max: self.config.settings.eager_bytes, name: F::NAME }
-    }
-
-    #[inline]
-    fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
-        self.send_frame(peer, header, body)
-    }
-
-    fn has_room(&mut self, peer: PeerId, _: u64, _: bool) -> bool {
-        self.peers.get(peer).is_some_and(|to| {
-            let has_slot = to.ring_out.is_some_and(|ring| ring.has_room());
-            to.is_up && (has_slot || to.allowance.left() > 0)
-        })
-    }
-
-    // Each frame is posted at once: a device that is busy takes several in one go by itself.
-    fn hold(&mut self) {}
-
-    fn release(&mut self) {}
-
-    fn send_bulk(
-        &mut self,
-        peer: PeerId,
-        header: &Header,
-        source: Packer,
-        token: Token,
-        advert: Option<Advert>,
-    ) {
-        self.start_bulk(peer, header, source, token, advert);
-    }
-
-    #[inline]
-    fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
-        self.poll_fabric(sink)
-    }
-
-    fn offer(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
-        self.offer_read(peer, address, len)
-    }
-
-    fn end_offer(&mut self, peer: PeerId, offer: &Offer) {
-        self.end_read(peer, offer);
-    }
-
-    fn advertise(
-        &mut self,
-        peer: PeerId,
-        landing: &Unpacker,
-        len: u64,
-        token: Token,
-    ) -> Option<Advert> {
-        self.await_write(peer, landing, len, token)
-    }
-
-    fn pull(
-        &mut self,
-        peer: PeerId,
-        offer: &Offer,
-        len: u64,
-        to: &mut Unpacker,
-        token: Token,
-    ) -> Pulled {
-        self.start_read(peer, offer, len, to, token)
-    }
-
-    fn is_flushed(&self) -> bool {
-        self.peers.met().all(Peer::is_flushed) && self.events.is_empty()
-    }
-
-    fn is_sent(&self) -> bool {
-        self.peers.met().all(Peer::is_posted)
-    }
 }
 
 #[cfg(test)]

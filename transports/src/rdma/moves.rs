@@ -116,7 +116,7 @@ impl<F: Fabric> Rdma<F> {
             has_failed: false,
         };
         let number = self.moves.insert(new).map_err(|new| new.pin)?;
-        to.moves.push_back(number);
+        to.moves.waiting.push_back(number);
         self.counters.moves_max = self.counters.moves_max.max(self.moves.len() as u64);
         Ok(())
     }
@@ -127,25 +127,24 @@ impl<F: Fabric> Rdma<F> {
         let bytes_max = LONGEST_MAX * self.config.settings.piece_bytes * rails;
         let mut refused = 0;
         while let Some(to) = self.peers.get(peer)
-            && refused < to.moves.len().min(TURNS)
-            && (to.moving as usize) < PIECES_MAX * rails
-            && to.moving_bytes < bytes_max
-            && let Some(number) = to.moves.pop_front()
+            && refused < to.moves.waiting.len().min(TURNS)
+            && to.moves.under_way < PIECES_MAX * rails
+            && to.moves.bytes < bytes_max
+            && let Some(number) = to.moves.waiting.pop_front()
         {
             let Some(one) = self.moves.get(number) else { continue };
-            let turn = to.moves.len().min(TURNS - 1);
+            let turn = to.moves.waiting.len().min(TURNS - 1);
             match post_piece(&mut self.fabric, one, number, rails) {
                 Err(NoRoom) => {
                     refused += 1;
-                    to.moves.insert(turn, number);
+                    to.moves.waiting.insert(turn, number);
                 }
                 Ok(()) => {
                     refused = 0;
-                    (to.under_way, to.lent, to.moving) =
-                        (to.under_way + 1, to.lent + 1, to.moving + 1);
-                    to.moving_bytes += one.weight();
+                    to.moves.under_way += 1;
+                    to.moves.bytes += one.weight();
                     if one.posted < one.pieces {
-                        to.moves.insert(turn, number);
+                        to.moves.waiting.insert(turn, number);
                     }
                     if one.way.is_out() {
                         to.carried += 1;
@@ -164,8 +163,8 @@ impl<F: Fabric> Rdma<F> {
         let is_over = one.open == 0 && (one.posted == one.pieces || one.has_failed);
         let is_whole = is_over && !one.has_failed;
         if let Some(to) = self.peers.get(peer) {
-            (to.under_way, to.lent, to.moving) = (to.under_way - 1, to.lent - 1, to.moving - 1);
-            to.moving_bytes -= weight;
+            to.moves.under_way -= 1;
+            to.moves.bytes -= weight;
             if is_out {
                 to.carried -= 1;
                 to.has_failed |= !is_done;
@@ -181,10 +180,10 @@ impl<F: Fabric> Rdma<F> {
         }
         let Some(to) = self.peers.get(peer) else { return };
         if to.state == State::Up {
-            if !to.moves.is_empty() {
+            if !to.moves.waiting.is_empty() {
                 self.pend(peer);
             }
-        } else if to.lent == 0 {
+        } else if to.moves.under_way == 0 {
             self.tell_end(peer);
         }
     }
@@ -192,7 +191,7 @@ impl<F: Fabric> Rdma<F> {
     /// Drops the moves of a peer that is gone; those of which pieces are under way end with these.
     pub(super) fn drop_moves(&mut self, peer: PeerId) {
         if let Some(to) = self.peers.get(peer) {
-            to.moves.clear();
+            to.moves.waiting.clear();
         }
         for number in self.moves.find(|one| one.peer == peer) {
             let Some(one) = self.moves.get(number) else { continue };

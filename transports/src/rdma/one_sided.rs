@@ -20,7 +20,7 @@ impl<F: Fabric> Rdma<F> {
     ) -> Result<(), NotBegun> {
         let (UserBuffer(address), len) = here;
         let access = Access::Local;
-        let is_up = self.peers.look(peer).is_some_and(|to| to.is_up && to.state == State::Up);
+        let is_up = self.peers.look(peer).is_some_and(|to| to.is_up() && to.state == State::Up);
         if !is_up || there.memory.kind != F::OFFER {
             return Err(NotBegun::Full);
         }
@@ -46,7 +46,7 @@ impl<F: Fabric> Rdma<F> {
 
 impl<F: Fabric> Rma for Rdma<F> {
     fn reach(&mut self, peer: PeerId) -> Option<Reach> {
-        let is_up = self.peers.look(peer).is_some_and(|to| to.is_up && to.state == State::Up);
+        let is_up = self.peers.look(peer).is_some_and(|to| to.is_up() && to.state == State::Up);
         let (gets, changes) = (self.abilities.reads, self.abilities.atomics);
         is_up.then_some(Reach { gets, changes })
     }
@@ -112,6 +112,8 @@ impl<F: Fabric> Rma for Rdma<F> {
 
     fn flush(&mut self, peer: PeerId) -> bool {
         self.attend();
-        self.peers.look(peer).is_none_or(|to| to.moves.is_empty() && to.moving == 0)
+        self.peers
+            .look(peer)
+            .is_none_or(|to| to.moves.waiting.is_empty() && to.moves.under_way == 0)
     }
 }

@@ -6,7 +6,7 @@ use mpi_core::port::{PeerId, Why};
 
 use super::ahead::Ahead;
 use super::bulk::{Arriving, Leaving};
-use super::credit::{Allowance, Grants};
+use super::credit::Credits;
 use super::ring::RingOut;
 
 /// How far the acquaintance goes.
@@ -19,6 +19,39 @@ pub(super) enum State {
     Ending(Option<Why>),
     /// The sink has heard it.
     Down,
+}
+
+/// How far the way to a peer is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Link {
+    /// The fabric does not know where it is.
+    Unmet,
+    Met,
+    /// The fabric was asked to connect.
+    Reached,
+    /// There is, or was, a connection.
+    Up,
+}
+
+/// Rings in both directions.
+#[derive(Default)]
+pub(super) struct RingsOf {
+    /// The one in the peer's memory.
+    pub out: Option<RingOut>,
+    /// Place of the peer's among the rings of this process.
+    pub own: Option<usize>,
+    /// Messages of the program that came by the channel of messages since somebody last compared.
+    pub talk: u32,
+}
+
+/// Writes and reads with a peer.
+#[derive(Default)]
+pub(super) struct MovesOf {
+    /// Those of which pieces are to be posted, by number; they take turns.
+    pub waiting: VecDeque<u32>,
+    /// Pieces under way, in memory of the program, and their bytes.
+    pub under_way: usize,
+    pub bytes: usize,
 }
 
 /// What has to be said to a peer by a message of its own, one bit each.
@@ -36,22 +69,14 @@ pub(super) mod due {
 pub(super) struct Peer {
     pub rank: u32,
     pub state: State,
-    /// Whether the fabric knows where it is, and was asked to connect.
-    pub is_met: bool,
-    pub is_reached: bool,
-    pub is_up: bool,
+    pub link: Link,
     /// Number of the next message or frame, in the order of both channels.
     pub next_out: u16,
     pub next_in: u16,
     /// Messages whose turn it is not yet.
     pub ahead: Vec<Ahead>,
-    pub grants: Grants,
-    pub allowance: Allowance,
-    pub ring_out: Option<RingOut>,
-    /// Place among the rings of this process.
-    pub ring_in: Option<usize>,
-    /// Messages of the program that came by the channel of messages since somebody last compared.
-    pub talk: u32,
+    pub credits: Credits,
+    pub rings: RingsOf,
     /// When something last came from it, by the number of the poll.
     pub heard_at: u64,
     pub is_heard: bool,
@@ -61,18 +86,12 @@ pub(super) struct Peer {
     /// A frame found no room: it has the next turn.
     pub frame_waits: bool,
     pub passed_over: bool,
-    /// Messages, writes and reads under way; of these, such of the program; of these, such in its memory.
-    pub under_way: u32,
+    /// Messages and writes of the program under way.
     pub carried: u32,
-    pub lent: u32,
-    /// Pieces of writes and reads under way, and their bytes.
-    pub moving: u32,
-    pub moving_bytes: usize,
     /// Something of the program has failed.
     pub has_failed: bool,
     pub has_said_goodbye: bool,
-    /// Writes and reads of which pieces are to be posted, by number; they take turns.
-    pub moves: VecDeque<u32>,
+    pub moves: MovesOf,
     /// Large messages that go through buffers; and those that come so.
     pub leaving: VecDeque<Leaving>,
     pub arriving: Vec<Arriving>,
@@ -84,51 +103,47 @@ impl Peer {
         Peer {
             rank,
             state: State::Up,
-            is_met: false,
-            is_reached: false,
-            is_up: false,
+            link: Link::Unmet,
             next_out: 0,
             next_in: 0,
             ahead: Vec::new(),
-            grants: Grants::new(credits),
-            allowance: Allowance::new(credits),
-            ring_out: None,
-            ring_in: None,
-            talk: 0,
+            credits: Credits::new(credits),
+            rings: RingsOf::default(),
             heard_at: 0,
             is_heard: false,
             due: 0,
             is_pending: false,
             frame_waits: false,
             passed_over: false,
-            under_way: 0,
             carried: 0,
-            lent: 0,
-            moving: 0,
-            moving_bytes: 0,
             has_failed: false,
             has_said_goodbye: false,
-            moves: VecDeque::new(),
+            moves: MovesOf::default(),
             leaving: VecDeque::new(),
             arriving: Vec::new(),
             next_transfer: 0,
         }
     }
 
+    #[inline]
+    pub(super) fn is_up(&self) -> bool {
+        self.link == Link::Up
+    }
+
     /// Whether everything handed over for it is with it, or never can be.
     pub(super) fn is_flushed(&self) -> bool {
         self.state != State::Up
-            || self.carried == 0 && self.moves.is_empty() && self.leaving.is_empty()
+            || self.carried == 0 && self.moves.waiting.is_empty() && self.leaving.is_empty()
     }
 
     /// Whether everything handed over for it goes there without this process.
     pub(super) fn is_posted(&self) -> bool {
-        self.state != State::Up || self.moves.is_empty() && self.leaving.is_empty()
+        self.state != State::Up || self.moves.waiting.is_empty() && self.leaving.is_empty()
     }
 
     /// Whether something is left to be posted.
     pub(super) fn has_work(&self) -> bool {
-        self.due != 0 || !self.moves.is_empty() || !self.leaving.is_empty()
+        self.due != 0 || !self.moves.waiting.is_empty() || !self.leaving.is_empty()
     }
 }
 

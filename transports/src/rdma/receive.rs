@@ -12,7 +12,7 @@ use super::ahead::Ahead;
 use super::envelope::{ENVELOPE_BYTES, Envelope, Kind, RingPlace, STARVES, YIELD};
 use super::fabric::{Completion, Fabric, Work};
 use super::job::Job;
-use super::peer::{State, due};
+use super::peer::{Link, State, due};
 use super::pool::Buffer;
 use super::ring::{Next, RingOut};
 use super::{Event, Rdma};
@@ -103,7 +103,7 @@ impl<F: Fabric> Rdma<F> {
             if until == Some(from.next_in) || from.state != State::Up {
                 break;
             }
-            let Some(ring) = from.ring_in.and_then(|place| self.rings.get(place)) else { break };
+            let Some(ring) = from.rings.own.and_then(|place| self.rings.get(place)) else { break };
             let expected = from.next_in;
             let taken = match ring.look() {
                 Next::Nothing => break,
@@ -127,7 +127,7 @@ impl<F: Fabric> Rdma<F> {
                 self.distrust(peer, breach);
                 break;
             }
-            let place = self.peers.get(peer).and_then(|from| from.ring_in);
+            let place = self.peers.get(peer).and_then(|from| from.rings.own);
             if let Some(ring) = place.and_then(|place| self.rings.get_mut(place)) {
                 ring.free();
             }
@@ -182,7 +182,7 @@ impl<F: Fabric> Rdma<F> {
     /// There is a connection.
     fn come_up(&mut self, peer: PeerId) {
         if let Some(to) = self.peer(peer).filter(|to| to.state == State::Up) {
-            (to.is_met, to.is_up) = (true, true);
+            to.link = Link::Up;
             self.sought.retain(|one| *one != peer);
             self.pend(peer);
         }
@@ -197,7 +197,6 @@ impl<F: Fabric> Rdma<F> {
                     self.pool.give(&mut self.fabric, buffer);
                 }
                 let Some(to) = self.peers.get(peer) else { return };
-                to.under_way -= 1;
                 if carries {
                     to.carried -= 1;
                     to.has_failed |= !is_done;
@@ -260,11 +259,11 @@ impl<F: Fabric> Rdma<F> {
         if envelope.kind.is_counted()
             && let Some(from) = self.peers.get(peer)
         {
-            if !from.grants.consume() {
+            if !from.credits.grants.consume() {
                 return Err(TOO_MANY);
             }
-            from.talk += 1;
-            let talk = from.talk;
+            from.rings.talk += 1;
+            let talk = from.rings.talk;
             self.granted -= 1;
             self.consider_ring(peer, talk);
         }
@@ -285,10 +284,10 @@ impl<F: Fabric> Rdma<F> {
         let Some(from) = self.peers.get(peer) else { return Ok(()) };
         from.next_in = from.next_in.wrapping_add(1);
         from.heard_at = polls;
-        if !from.allowance.learn(envelope.granted) {
+        if !from.credits.allowance.learn(envelope.granted) {
             return Err("it gives more credits than there are");
         }
-        if let Some(ring) = &mut from.ring_out
+        if let Some(ring) = &mut from.rings.out
             && !ring.learn(envelope.freed)
         {
             return Err("it has read more than was written");
@@ -331,12 +330,12 @@ impl<F: Fabric> Rdma<F> {
                 let ring = place.and_then(|place| RingOut::new(place, max));
                 let ring = ring.ok_or("the ring that it tells of is none")?;
                 if let Some(from) = self.peers.get(peer) {
-                    from.ring_out = Some(ring);
+                    from.rings.out = Some(ring);
                 }
             }
             Kind::RingClose => {
                 if let Some(from) = self.peers.get(peer)
-                    && from.ring_out.take().is_some()
+                    && from.rings.out.take().is_some()
                 {
                     from.due |= due::RING_CLOSED;
                     self.pend(peer);
@@ -346,7 +345,7 @@ impl<F: Fabric> Rdma<F> {
             Kind::Returned => {
                 let total = <[u8; 2]>::try_from(&small(content)[..]).map_err(|_| SHORT)?;
                 let Some(from) = self.peers.get(peer) else { return Ok(()) };
-                let returned = from.grants.take_back(u16::from_le_bytes(total));
+                let returned = from.credits.grants.take_back(u16::from_le_bytes(total));
                 self.granted -= usize::from(returned.ok_or("it gives back what it does not have")?);
             }
             Kind::Goodbye => self.put_off_farewell(peer),
@@ -375,8 +374,8 @@ impl<F: Fabric> Rdma<F> {
         while let Some(peer) = self.heard.pop() {
             let Some(from) = self.peers.get(peer) else { continue };
             from.is_heard = false;
-            let ring = from.ring_in.and_then(|place| self.rings.get(place));
-            if from.grants.is_owed() || ring.is_some_and(|ring| ring.is_owed()) {
+            let ring = from.rings.own.and_then(|place| self.rings.get(place));
+            if from.credits.grants.is_owed() || ring.is_some_and(|ring| ring.is_owed()) {
                 from.due |= due::NOTE;
                 self.pend(peer);
             }

@@ -54,7 +54,8 @@ impl<F: Fabric> Rdma<F> {
         access: Access,
     ) -> Option<Pin<F::Region>> {
         let is_long = len > self.config.settings.eager_bytes as u64;
-        let to = self.peers.get(peer).filter(|to| is_long && to.is_up && to.state == State::Up)?;
+        let to =
+            self.peers.get(peer).filter(|to| is_long && to.is_up() && to.state == State::Up)?;
         let rank = to.rank;
         let len = usize::try_from(len).ok()?;
         // SAFETY: the memory is the transport's until the sink has heard of its end, and pinned no longer than that.

@@ -11,7 +11,7 @@ use super::Rdma;
 use super::envelope::{ENVELOPE_BYTES, Envelope, Kind, STARVES, YIELD};
 use super::fabric::{Fabric, Local};
 use super::job::Job;
-use super::peer::{Peer, State, due};
+use super::peer::{Link, Peer, State, due};
 use super::pool::Buffer;
 use super::ring::{RingIn, TRAILER_BYTES};
 
@@ -92,15 +92,15 @@ impl<F: Fabric> Rdma<F> {
         peer: PeerId,
         mut content: Content<'_, '_>,
     ) -> Result<(), Full> {
-        let Some(to) = self.peers.get(peer).filter(|to| to.is_up) else { return self.seek(peer) };
+        let Some(to) = self.peers.get(peer).filter(|to| to.is_up()) else { return self.seek(peer) };
         if to.state != State::Up || to.has_said_goodbye {
             return Err(Full);
         }
         let carries = content.kind.is_counted();
         // A farewell by a ring would overtake the completions that tell of what was written before.
         let is_farewell = content.kind == Kind::Goodbye;
-        let ring = to.ring_out.filter(|ring| ring.has_room() && !is_farewell);
-        if ring.is_none() && carries && to.allowance.left() == 0 {
+        let ring = to.rings.out.filter(|ring| ring.has_room() && !is_farewell);
+        if ring.is_none() && carries && to.credits.allowance.left() == 0 {
             return self.starve(peer);
         }
         let len = content.len();
@@ -156,21 +156,20 @@ impl<F: Fabric> Rdma<F> {
     fn note_sent(&mut self, peer: PeerId, kind: Kind, renewal: u16, by_ring: bool) {
         let Some(to) = self.peers.get(peer) else { return };
         to.next_out = to.next_out.wrapping_add(1);
-        to.grants.renew(renewal);
-        to.allowance.tell();
+        to.credits.grants.renew(renewal);
+        to.credits.allowance.tell();
         to.due &= !(due::NOTE | due::YIELD);
-        to.under_way += 1;
-        if let Some(ring) = to.ring_in.and_then(|place| self.rings.get_mut(place)) {
+        if let Some(ring) = to.rings.own.and_then(|place| self.rings.get_mut(place)) {
             ring.told = ring.freed;
         }
-        if by_ring && let Some(ring) = &mut to.ring_out {
+        if by_ring && let Some(ring) = &mut to.rings.out {
             ring.step();
         }
         if kind.is_counted() {
             to.carried += 1;
             (to.frame_waits, to.passed_over) = (false, false);
             if !by_ring {
-                to.allowance.spend();
+                to.credits.allowance.spend();
             }
         }
         self.granted += usize::from(renewal);
@@ -188,7 +187,7 @@ impl<F: Fabric> Rdma<F> {
     fn starve(&mut self, peer: PeerId) -> Result<(), Full> {
         self.counters.starved += 1;
         if let Some(to) = self.peers.get(peer)
-            && to.allowance.starve()
+            && to.credits.allowance.starve()
         {
             to.due |= due::NOTE;
             self.pend(peer);
@@ -199,14 +198,14 @@ impl<F: Fabric> Rdma<F> {
     /// There is no connection: one is wanted.
     #[cold]
     pub(super) fn seek(&mut self, peer: PeerId) -> Result<(), Full> {
-        let Some(to) = self.peer(peer).filter(|to| to.state == State::Up && !to.is_up) else {
+        let Some(to) = self.peer(peer).filter(|to| to.state == State::Up && !to.is_up()) else {
             return Err(Full);
         };
-        if !to.is_met {
+        if to.link == Link::Unmet {
             if !self.sought.contains(&peer) {
                 self.sought.push(peer);
             }
-        } else if !std::mem::replace(&mut to.is_reached, true) {
+        } else if std::mem::replace(&mut to.link, Link::Reached) == Link::Met {
             self.fabric.reach(peer);
         }
         Err(Full)
@@ -216,10 +215,10 @@ impl<F: Fabric> Rdma<F> {
 /// What the next message to a peer begins with, and the credits that it renews.
 #[inline]
 fn envelope<R>(to: &Peer, rings: &[RingIn<R>], kind: Kind) -> (Envelope, u16) {
-    let renewal = to.grants.renewal();
-    let freed = to.ring_in.and_then(|place| rings.get(place)).map_or(0, |ring| ring.freed);
-    let starves = if to.allowance.is_starving() { STARVES } else { 0 };
+    let renewal = to.credits.grants.renewal();
+    let freed = to.rings.own.and_then(|place| rings.get(place)).map_or(0, |ring| ring.freed);
+    let starves = if to.credits.allowance.is_starving() { STARVES } else { 0 };
     let yields = if to.due & due::YIELD != 0 { YIELD } else { 0 };
-    let (sequence, granted) = (to.next_out, to.grants.total(renewal));
+    let (sequence, granted) = (to.next_out, to.credits.grants.total(renewal));
     (Envelope { sequence, granted, freed, kind, flags: starves | yields }, renewal)
 }

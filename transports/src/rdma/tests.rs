@@ -78,7 +78,7 @@ fn meets_all_requirements_without_rings() {
 #[test]
 fn meets_all_requirements_where_nothing_is_written_in_order() {
     holds(2, &small(), |weather| {
-        weather.abilities.is_written_in_order = false;
+        weather.abilities.writes_in_order = false;
         weather.has_addresses = false;
     });
 }

@@ -44,12 +44,12 @@ impl<F: Fabric> Rdma<F> {
     /// [`Rdma::withdraw`] follows before the next poll.
     pub fn late(&mut self) -> Option<PeerId> {
         let peer = self.fabric.late()?;
-        self.peers.look(peer).is_some_and(|to| to.state == State::Up && !to.is_up).then_some(peer)
+        self.peers.look(peer).is_some_and(|to| to.state == State::Up && !to.is_up()).then_some(peer)
     }
 
     /// Gives up a peer that is late.
     pub fn withdraw(&mut self, peer: PeerId) -> Option<Unreached> {
-        let is_meant = self.peers.look(peer).is_some_and(|to| to.state == State::Up && !to.is_up);
+        let is_meant = self.peers.look(peer).is_some_and(|to| to.state == State::Up && !to.is_up());
         is_meant.then(|| {
             self.fabric.cut(peer);
             self.take_unreached(peer, "it has not answered".to_owned())

@@ -252,7 +252,9 @@ impl Fabric for Rc {
                 .min()
                 .unwrap_or(0),
             rails: self.core.rails(),
-            is_written_in_order: self.core.is_in_order(),
+            writes_in_order: self.core.is_in_order(),
+            // By the rules of order within a queue pair.
+            message_after_writes: true,
             tells_in_order: true,
             reads: ports.iter().all(|port| port.limits.reads.min(port.limits.their_reads) > 0),
             atomics: ports[0].limits.atomics,

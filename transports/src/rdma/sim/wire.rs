@@ -168,7 +168,7 @@ impl World {
             0..=8 => left,
             _ => (left / 3 + self.random((0, left as u64 / 2)) as usize).clamp(1, left),
         };
-        let offset = match self.weather.abilities.is_written_in_order {
+        let offset = match self.weather.abilities.writes_in_order {
             true => op.moved,
             false => left - run,
         };
