@@ -59,8 +59,8 @@ impl LocalPort {
         Ok(())
     }
 
-    /// A network has waited for a peer for long: another one is used if there is one, else it goes on waiting, since the
-    /// peer may only be busy.
+    /// A network has waited for a peer for long: another one is used if there is one, else it goes on waiting, since
+    /// the peer may only be busy.
     #[cold]
     #[inline(never)]
     fn withdraw(&mut self, network: Network, peer: PeerId) {

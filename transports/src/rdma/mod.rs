@@ -1,9 +1,9 @@
 //! Message passing over registered memory: queue pairs of verbs, endpoints of libfabric.
 //!
-//! [`Rdma`] is a [`mpi_core::port::Transport`] over any [`Fabric`] that is reliable. Small frames go as messages into buffers that
-//! the receiver keeps, as many as a peer has credits (`credit`), or are written into a ring in its memory that it
-//! polls (`ring`; paper 000). Large ones are written by one end straight to where they are wanted, or read by the
-//! other from where they lie (`moves`; paper 002), or go through buffers where memory cannot be registered or has
+//! [`Rdma`] is a [`mpi_core::port::Transport`] over any [`Fabric`] that is reliable. Small frames go as messages into
+//! buffers that the receiver keeps, as many as a peer has credits (`credit`), or are written into a ring in its memory
+//! that it polls (`ring`; paper 000). Large ones are written by one end straight to where they are wanted, or read by
+//! the other from where they lie (`moves`; paper 002), or go through buffers where memory cannot be registered or has
 //! gaps (`bulk`).
 //!
 //! In: its calls, and completions. Out: [`mpi_core::port::Sink`]'s calls, and work.
