@@ -226,10 +226,10 @@ impl Nets {
         let start = Instant::now();
         self.each_mut().for_each(Net::leave);
         loop {
+            self.poll(Look::AtOnce, &mut Nobody);
             let leaving = self.each().filter(|net| !net.has_left());
             let lasts = leaving.map(|net| net.farewell_max().saturating_sub(start.elapsed())).max();
             let Some(left) = lasts.filter(|left| !left.is_zero()) else { return };
-            self.poll(Look::AtOnce, &mut Nobody);
             if let Some(Beside { at_most, news }) = self.before_sleep() {
                 let _ = until_readable([Some(news)], at_most.map_or(left, |at| at.min(left)));
             }
