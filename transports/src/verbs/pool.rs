@@ -1,6 +1,7 @@
 //! Memory of this process for what devices read and write: pages of its own, registered for as long as they live.
 
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use rdma_sys::{ibv_access_flags, ibv_sge};
@@ -32,5 +33,27 @@ impl Pool {
     #[inline]
     pub(super) fn piece(&self, place: usize, len: usize) -> ibv_sge {
         ibv_sge { addr: self.at(place) as u64, length: len as u32, lkey: self.mr.local_key() }
+    }
+}
+
+/// A datagram in the buffer where it came. It has the whole pool, which is taken meanwhile.
+#[derive(Debug)]
+pub struct Lent {
+    pub(super) pool: Pool,
+    /// Whose pool that is, and which of its buffers.
+    pub(super) owner: u32,
+    pub(super) buffer: u32,
+    /// Where it begins.
+    pub(super) begin: usize,
+    pub(super) len: usize,
+}
+
+impl Deref for Lent {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the device has filled so many bytes of this buffer, which it does not have until it is given back.
+        unsafe { std::slice::from_raw_parts(self.pool.at(self.begin), self.len) }
     }
 }

@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
-use std::ops::Deref;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +24,7 @@ use super::device::{cure, open_chosen};
 use super::greeter::{Greeter, warn_late};
 use super::meet::Turn;
 use super::objects::{BATCH, Channel};
-use super::pool::Pool;
+use super::pool::Lent;
 use crate::datagrams::{Address, Carrier, Datagrams, Fate, Identity, Path, Train};
 use crate::tcp::Secret;
 use lines::{Lines, State};
@@ -92,26 +91,6 @@ impl Address for UcAddress {
 
     fn name(&self) -> String {
         format!("queue pair {} at {}", self.queue_pair, Ipv6Addr::from(self.gid))
-    }
-}
-
-/// A datagram in its buffer.
-#[derive(Debug)]
-pub struct Lent {
-    pool: Pool,
-    line: u32,
-    buffer: u32,
-    begin: usize,
-    len: usize,
-}
-
-impl Deref for Lent {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        // SAFETY: the device has filled so many bytes of this buffer, which it does not have until it is given back.
-        unsafe { std::slice::from_raw_parts(self.pool.at(self.begin), self.len) }
     }
 }
 
@@ -331,12 +310,12 @@ impl Carrier for Uc {
         let pool = self.lines.lend(line)?;
         let begin = buffer as usize * self.lines.stride();
         let len = (len as usize).min(self.lines.datagram_bytes);
-        Some((Lent { pool, line, buffer, begin, len }, ()))
+        Some((Lent { pool, owner: line, buffer, begin, len }, ()))
     }
 
     #[inline]
     fn give_back(&mut self, lent: Lent) {
-        let Lent { pool, line, buffer, .. } = lent;
+        let Lent { pool, owner: line, buffer, .. } = lent;
         self.lines.take_back(line, buffer, pool);
     }
 

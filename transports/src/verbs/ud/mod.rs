@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
-use std::ops::Deref;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use super::address::{Address as QueuePairAddress, PortAddress};
 use super::choice::Chosen;
 use super::device::{Limits, cure, open_chosen};
 use super::objects::{Ah, BATCH, Channel, Context, Cq, Pd};
-use super::pool::Pool;
+use super::pool::{Lent, Pool};
 use super::queue_pair::{self, Plan, QueuePair};
 use crate::datagrams::{Address, Carrier, Datagrams, Fate, Identity, Path, Train};
 use crate::tcp::Secret;
@@ -98,25 +97,6 @@ impl Address for UdAddress {
 
     fn name(&self) -> String {
         format!("queue pair {} at {}", self.queue_pair, Ipv6Addr::from(self.gid))
-    }
-}
-
-/// A datagram in its buffer.
-#[derive(Debug)]
-pub struct Lent {
-    pool: Pool,
-    buffer: u32,
-    begin: usize,
-    len: usize,
-}
-
-impl Deref for Lent {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        // SAFETY: the device has filled so many bytes of this buffer, which it does not have until it is given back.
-        unsafe { std::slice::from_raw_parts(self.pool.at(self.begin), self.len) }
     }
 }
 
@@ -352,18 +332,18 @@ impl Carrier for Ud {
         let (buffer, len) = self.come.pop_front()?;
         let (chunk, begin) = self.place_of(buffer);
         let len = (len as usize).saturating_sub(ROUTE).min(self.chosen.mtu.into());
-        Some((Lent { pool: self.pools[chunk].take()?, buffer, begin: begin + ROUTE, len }, ()))
+        let pool = self.pools[chunk].take()?;
+        Some((Lent { pool, owner: chunk as u32, buffer, begin: begin + ROUTE, len }, ()))
     }
 
     #[inline]
     fn give_back(&mut self, lent: Lent) {
-        let Lent { pool, buffer, .. } = lent;
+        let Lent { pool, owner: chunk, buffer, .. } = lent;
         if self.listen(&pool, buffer).is_err() {
             // A queue pair in error takes no more.
             self.is_broken = true;
         }
-        let (chunk, _) = self.place_of(buffer);
-        self.pools[chunk] = Some(pool);
+        self.pools[chunk as usize] = Some(pool);
     }
 
     fn watch_room(&mut self, _: bool) {
