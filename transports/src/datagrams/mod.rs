@@ -201,6 +201,7 @@ impl<C: Carrier> Datagrams<C> {
 
     /// The process is about to sleep: the next poll looks, and news end the sleep.
     pub fn look_soon(&mut self) {
+        self.clock.distrust();
         self.pace.look_soon();
         self.is_unarmed = !self.carrier.arm();
     }

@@ -9,6 +9,8 @@ impl LocalPort {
     /// none.
     pub fn allocate(&mut self, len: usize, align: usize) -> Option<*mut u8> {
         let at = self.shm.allocate(len, align)?;
+        // All that goes back to the kernel when it is freed.
+        let len = self.shm.allocated_len(at).unwrap_or(len);
         self.nets.iter_mut().flat_map(|nets| nets.each_mut()).for_each(|net| match net {
             Net::Rc(rc) => rc.own(at.addr()..at.addr() + len),
             Net::Ofi(ofi) => ofi.own(at.addr()..at.addr() + len),

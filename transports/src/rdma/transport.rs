@@ -84,10 +84,12 @@ impl<F: Fabric> Transport for Rdma<F> {
     }
 
     fn is_flushed(&self) -> bool {
-        self.peers.met().all(Peer::is_flushed) && self.events.is_empty()
+        self.peers.met().all(Peer::is_flushed)
+            && self.events.is_empty()
+            && self.unreached.is_empty()
     }
 
     fn is_sent(&self) -> bool {
-        self.peers.met().all(Peer::is_posted)
+        self.peers.met().all(Peer::is_posted) && self.unreached.is_empty()
     }
 }

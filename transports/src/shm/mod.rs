@@ -322,6 +322,12 @@ impl Shm {
         }
     }
 
+    /// The bytes that [`Shm::allocate`] has set aside there, which are at least as many as were asked for.
+    pub fn allocated_len(&self, address: *const u8) -> Option<usize> {
+        let offset = self.arena.offset_of(address, 0)?;
+        self.allocator.len_of(offset).map(|len| len as usize)
+    }
+
     /// Takes back what [`Shm::allocate`] gave. Whether it was such memory.
     pub fn free(&mut self, address: *mut u8) -> bool {
         self.arena.offset_of(address, 0).is_some_and(|offset| self.give_back(offset))

@@ -249,6 +249,9 @@ impl Tcp {
             }
         }
         self.write(id);
+        if self.leaves {
+            self.say_farewell(id);
+        }
         self.look_soon();
     }
 

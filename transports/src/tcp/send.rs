@@ -273,13 +273,19 @@ impl Tcp {
         for place in 0..self.peers.len() {
             for number in 0..self.peers[place].streams.len() {
                 let id = StreamId { peer: PeerId(place as u32), stream: number as u32 };
-                let Some(stream) = self.stream_mut(id).filter(|stream| stream.is_open()) else {
-                    continue;
-                };
-                let place = stream.tell();
-                stream.output.push(Kind::Bye, place, &[], NOTHING, 0);
-                self.push_on(id);
+                if self.peers[place].streams[number].is_open() {
+                    self.say_farewell(id);
+                }
             }
+        }
+    }
+
+    /// Says farewell on a stream that is open.
+    pub(super) fn say_farewell(&mut self, id: StreamId) {
+        if let Some(stream) = self.stream_mut(id) {
+            let place = stream.tell();
+            stream.output.push(Kind::Bye, place, &[], NOTHING, 0);
+            self.push_on(id);
         }
     }
 
@@ -289,7 +295,8 @@ impl Tcp {
         let up = self.peers.iter().filter(|peer| peer.state == State::Up);
         up.flat_map(|peer| &peer.streams).all(|stream| match &stream.link {
             Link::Open(socket) => stream.output.is_sent() && socket.is_acknowledged(),
-            Link::Seeking(_) => false,
+            // Who has never been connected waits for no farewell.
+            Link::Seeking(_) => stream.epoch == 0,
             Link::Idle => true,
         })
     }

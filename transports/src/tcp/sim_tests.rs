@@ -151,7 +151,6 @@ fn who_leaves_makes_a_broken_connection_again_first() {
     assert!(matches!(sink.down[..], [] | [(_, Why::Finalized)]), "{:?}", sink.down);
 }
 
-/// Of two that connect at the start one waits for the other, who must not keep it for himself that he has given up.
 /// Who still sends when the other is gone has that answered by a reset: by then it knows that the other has left.
 #[test]
 fn a_farewell_that_is_lost_on_its_way_is_said_again_before_its_sender_is_gone() {
@@ -206,6 +205,7 @@ fn who_has_said_farewell_looks_for_nobody_any_more() {
     assert_eq!(sim.connections(), 1);
 }
 
+/// Of two that connect at the start one waits for the other, who must not keep it for himself that he has given up.
 #[test]
 fn who_cannot_make_a_connection_that_is_waited_for_ends_the_job() {
     let tcp = TcpSettings { patience: Duration::from_millis(300), ..small() };

@@ -45,6 +45,11 @@ impl Account {
         self.works.is_empty()
     }
 
+    /// Whether somebody wants to know of a piece when it is done.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.works.iter().any(Option::is_some)
+    }
+
     /// The number of the next piece, and whether the device is to say when it is done: if somebody wants to know, and
     /// so often that silent work never fills the queue.
     pub(super) fn next(&self, work: Option<Work>, is_crowded: bool) -> (u32, bool) {

@@ -237,7 +237,8 @@ impl Lines {
         let Line { state: State::Failing(_), end: Some(end), rank, .. } = &self.all[place] else {
             return;
         };
-        if end.idle < self.buffers || !end.account.is_empty() {
+        // What was copied when it was posted may have left in silence, and then never comes back.
+        if end.idle < self.buffers || end.account.is_awaited() {
             return;
         }
         let is_back = end.queue_pair.reset().and_then(|()| self.open(end, line));
@@ -259,6 +260,7 @@ impl Lines {
         self.all[place].state = state;
         self.failing.retain(|failing| *failing != line);
         if let Some(end) = self.end(line) {
+            end.account.drain(|_| {});
             end.idle = 0;
         }
     }

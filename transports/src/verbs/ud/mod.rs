@@ -206,6 +206,7 @@ impl Ud {
             if let Err(error) = self.hear_more() {
                 tracing::info!(%error, hears = self.hears, "no more buffers for datagrams of verbs are registered");
                 self.hears_max = self.hears;
+                return;
             }
         }
     }
@@ -239,6 +240,7 @@ impl Ud {
             self.is_broken = true;
             return false;
         };
+        let mut came = 0;
         for completion in completions {
             let is_good = completion.status == ibv_wc_status::IBV_WC_SUCCESS;
             if completion.wr_id & SENT != 0 {
@@ -247,9 +249,10 @@ impl Ud {
                 // One that went wrong is empty, and so is refused and given back.
                 let len = if is_good { completion.byte_len } else { 0 };
                 self.come.push_back((completion.wr_id as u32, len));
+                came += 1;
             }
         }
-        self.backlog = if completions.len() == BATCH { self.backlog + BATCH as u32 } else { 0 };
+        self.backlog = if completions.len() == BATCH { self.backlog + came } else { 0 };
         let is_news = !completions.is_empty();
         if self.backlog > self.hears / 2 && self.hears < self.hears_max {
             self.grow();
