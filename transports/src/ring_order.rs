@@ -7,6 +7,9 @@
 //! more processes than processors each such wait is a turn of the scheduler, so that here a few
 //! steps are under way at a time.
 //!
+//! Who has connected its left neighbour and still waits for its right one calls it as well: both calls make one
+//! connection, and a neighbour that could not make its end says so when it is asked.
+//!
 //! In: a network that connects to one peer at a time. Out: whether all are connected.
 
 use mpi_core::port::PeerId;
@@ -69,7 +72,9 @@ impl Ring {
                 net.approach(peer);
                 return false;
             }
-            if open(net, right, &skips).is_some() {
+            if let Some(peer) = open(net, right, &skips) {
+                // It may have tried and found no way: who has not heard of it asks, and is told.
+                net.approach(peer);
                 return false;
             }
             self.step += 1;

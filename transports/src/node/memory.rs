@@ -2,7 +2,7 @@
 //! peers of this host read it in place, and which network cards keep registered.
 
 use super::LocalPort;
-use super::net::Net;
+use super::net::{Net, of_fabrics};
 
 impl LocalPort {
     /// Memory for the program, at a multiple of 64 bytes and of `align`, a power of two; `None` if the arena has
@@ -11,10 +11,8 @@ impl LocalPort {
         let at = self.shm.allocate(len, align)?;
         // All that goes back to the kernel when it is freed.
         let len = self.shm.allocated_len(at).unwrap_or(len);
-        self.nets.iter_mut().flat_map(|nets| nets.each_mut()).for_each(|net| match net {
-            Net::Rc(rc) => rc.own(at.addr()..at.addr() + len),
-            Net::Ofi(ofi) => ofi.own(at.addr()..at.addr() + len),
-            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {}
+        self.nets.iter_mut().flat_map(|nets| nets.each_mut()).for_each(|net| {
+            of_fabrics!(net, net => net.own(at.addr()..at.addr() + len), else ());
         });
         Some(at)
     }
@@ -22,10 +20,8 @@ impl LocalPort {
     /// Takes back what [`LocalPort::allocate`] gave. Whether it was such memory.
     pub fn free(&mut self, address: *mut u8) -> bool {
         // First: what the arena gives back to the kernel has other pages the next time.
-        self.nets.iter_mut().flat_map(|nets| nets.each_mut()).for_each(|net| match net {
-            Net::Rc(rc) => rc.disown(address.addr()),
-            Net::Ofi(ofi) => ofi.disown(address.addr()),
-            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {}
+        self.nets.iter_mut().flat_map(|nets| nets.each_mut()).for_each(|net| {
+            of_fabrics!(net, net => net.disown(address.addr()), else ());
         });
         self.shm.free(address)
     }

@@ -42,6 +42,18 @@ macro_rules! each {
 }
 pub(super) use each;
 
+/// The same call of whichever network by a fabric this is; something else where it is none.
+macro_rules! of_fabrics {
+    ($net:expr, $of:ident => $call:expr, else $else:expr) => {
+        match $net {
+            Net::Rc($of) => $call,
+            Net::Ofi($of) => $call,
+            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => $else,
+        }
+    };
+}
+pub(super) use of_fabrics;
+
 /// The same call of whichever network of datagrams this is; something else where it is none.
 macro_rules! of_datagrams {
     ($net:expr, $of:ident => $call:expr, else $else:expr) => {
@@ -246,47 +258,27 @@ impl Net {
     /// Where peers can fall to another network when this one does not reach them: they are told by
     /// [`Net::unreached`] then.
     pub(super) fn keep_unreached(&mut self) {
-        match self {
-            Net::Rc(rc) => rc.keep_unreached(),
-            Net::Ofi(ofi) => ofi.keep_unreached(),
-            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {}
-        }
+        of_fabrics!(self, net => net.keep_unreached(), else ());
     }
 
     /// A peer that this network does not reach, and with which nothing was exchanged.
     pub(super) fn unreached(&mut self) -> Option<Unreached> {
-        match self {
-            Net::Rc(rc) => rc.unreached(),
-            Net::Ofi(ofi) => ofi.unreached(),
-            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => None,
-        }
+        of_fabrics!(self, net => net.unreached(), else None)
     }
 
     /// A peer that has not answered for so long that another network would be better.
     pub(super) fn late(&mut self) -> Option<PeerId> {
-        match self {
-            Net::Rc(rc) => rc.late(),
-            Net::Ofi(ofi) => ofi.late(),
-            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => None,
-        }
+        of_fabrics!(self, net => net.late(), else None)
     }
 
     /// Gives up a peer that is late.
     pub(super) fn withdraw(&mut self, peer: PeerId) -> Option<Unreached> {
-        match self {
-            Net::Rc(rc) => rc.withdraw(peer),
-            Net::Ofi(ofi) => ofi.withdraw(peer),
-            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => None,
-        }
+        of_fabrics!(self, net => net.withdraw(peer), else None)
     }
 
     /// No other network leads to a peer that was unreached.
     pub(super) fn lose(&mut self, peer: PeerId, how: &str) {
-        match self {
-            Net::Rc(rc) => rc.lose(peer, how),
-            Net::Ofi(ofi) => ofi.lose(peer, how),
-            Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {}
-        }
+        of_fabrics!(self, net => net.lose(peer, how), else ());
     }
 
     /// How thoroughly the next poll looks.

@@ -59,29 +59,30 @@ impl Ofi {
         match what {
             What::Receive(None) => self.received_early(entry, scratch[0]),
             What::Receive(Some((buffer, work))) => self.received(entry, buffer, work),
-            What::Work(peer, work) => self.end_work(peer, work),
-            What::Write(peer, work, value) => {
+            What::Work(peer, work) | What::Write(peer, work, None) | What::Value(peer, work) => {
                 self.end_work(peer, work);
-                if let Some(value) = value {
-                    self.waiting.values.push((peer, value));
-                    self.tell_values();
-                }
+            }
+            What::Write(peer, work, Some(value)) => {
+                self.waiting.values.push((peer, value, work));
+                self.tell_values();
             }
             What::Hello(peer) => self.is_heard(peer),
-            What::Value(_) => {}
         }
     }
 
     /// Work is done, of which nobody knows any more what it was for where its peer is lost.
     #[inline]
-    fn end_work(&mut self, peer: PeerId, work: Option<Work>) {
+    pub(super) fn end_work(&mut self, peer: PeerId, work: Option<Work>) {
         let is_up = self.peers.up(peer).is_some();
         let told = |work| if is_up { Completion::Done(work) } else { Completion::Failed(work) };
         self.news.extend(work.map(told));
     }
 
     fn account(&mut self, what: &What) {
-        self.under_way -= usize::from(!matches!(what, What::Receive(_)));
+        if let Some(peer) = what.peer() {
+            self.under_way -= 1;
+            self.peers.get_mut(peer).under_way -= 1;
+        }
     }
 
     /// Whom a message is of, if it is of this job.
@@ -92,13 +93,20 @@ impl Ofi {
     /// What came before the user has given a buffer.
     fn received_early(&mut self, entry: &fi_cq_data_entry, word: u64) {
         match self.stamp(entry) {
-            Some((Kind::Hello, rank)) if entry.len == HELLO_BYTES => self.heard_hello(rank, word),
-            _ => {
-                self.strays += 1;
-                if let Err(why) = self.await_first_hello() {
-                    tracing::warn!("{why}");
-                }
-            }
+            Some((Kind::Hello, rank))
+                if entry.len == HELLO_BYTES && self.heard_hello(rank, word) => {}
+            _ => self.await_another_hello(),
+        }
+    }
+
+    /// What nobody of this job sent has taken the buffer for the first hello. Once the user has given buffers those
+    /// are there, and one that is so short would be in their way.
+    fn await_another_hello(&mut self) {
+        self.strays += 1;
+        if !self.has_buffers
+            && let Err(why) = self.await_first_hello()
+        {
+            tracing::warn!("{why}");
         }
     }
 
@@ -112,7 +120,7 @@ impl Ofi {
             u64::from_ne_bytes(word)
         };
         if kind == Kind::Hello && entry.len == HELLO_BYTES {
-            self.heard_hello(rank, word());
+            self.strays += u64::from(!self.heard_hello(rank, word()));
             return self.give_again(buffer, work);
         }
         let Some(peer) = self.peers.of_rank(rank).filter(|peer| self.speaks(*peer)) else {
@@ -198,7 +206,7 @@ impl Ofi {
             Some((What::Work(peer, work), _)) => fail(self, peer, "a message or read", work),
             Some((What::Write(peer, work, _), _)) => fail(self, peer, "a write", work),
             Some((What::Hello(peer), _)) => fail(self, peer, "the first message", None),
-            Some((What::Value(peer), _)) => fail(self, peer, "a message", None),
+            Some((What::Value(peer, work), _)) => fail(self, peer, "a message", work),
             Some((What::Receive(Some((_, work))), _)) if error.err == FI_ECANCELED => {
                 self.news.push(Completion::Unused(work));
             }
@@ -210,7 +218,8 @@ impl Ofi {
                 }
                 self.stray(buffer, work);
             }
-            Some((What::Receive(None), _)) => {}
+            Some((What::Receive(None), _)) if error.err == FI_ECANCELED => {}
+            Some((What::Receive(None), _)) => self.await_another_hello(),
             None => {
                 let why = self.objects.library.explain(number);
                 tracing::warn!("libfabric reports a failure of no known work: {why}, {words:?}");

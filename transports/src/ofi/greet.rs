@@ -129,23 +129,21 @@ impl Ofi {
         let error =
             unsafe { calls::send(self.objects.ep(), from, to, data, FI_COMPLETION | inline) };
         if error == 0 {
-            self.under_way += 1;
+            self.is_under_way(id);
             sent(self);
             return true;
         }
         self.refused(id, Some(slot), error) == super::post::Refused::ForEver
     }
 
-    /// A hello has come, with these bytes.
-    pub(super) fn heard_hello(&mut self, rank: u32, told: u64) {
-        if told != self.proof.of(rank) {
-            self.strays += 1;
-            return;
-        }
-        if let Some(id) = self.peers.hello_of(rank) {
+    /// A hello has come, with these bytes; whether a process of this job said it.
+    pub(super) fn heard_hello(&mut self, rank: u32, told: u64) -> bool {
+        let is_of_job = told == self.proof.of(rank);
+        if is_of_job && let Some(id) = self.peers.hello_of(rank) {
             self.begin(id);
             self.settle(id);
         }
+        is_of_job
     }
 
     /// This process's hello has come to the peer.
@@ -191,7 +189,9 @@ impl Ofi {
 
     /// Whether there was anything with a peer; there is nothing any more.
     fn forget(&mut self, id: PeerId) -> bool {
-        self.waiting.values.retain(|(to, _)| *to != id);
+        for (_, _, work) in self.waiting.values.extract_if(.., |(to, ..)| *to == id) {
+            self.news.extend(work.map(Completion::Failed));
+        }
         self.waiting.stalled.retain(|(whom, _)| *whom != id);
         self.peers.lose(id)
     }

@@ -24,6 +24,7 @@ pub struct Region {
 
 impl Region {
     /// None that was ever registered.
+    #[cfg(test)]
     pub(super) const NONE: Region = Region { place: u32::MAX, generation: 0 };
 }
 

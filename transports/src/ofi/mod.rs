@@ -87,6 +87,8 @@ pub struct Ofi {
     writes_tell: bool,
     /// Whether the provider sends again by itself what is lost, but only when it is polled.
     has_timers: bool,
+    /// Whether the user has given buffers for messages.
+    has_buffers: bool,
     /// Operations on their way that are known by slots, receiving ones aside.
     under_way: usize,
     /// What the next poll reports.
@@ -108,10 +110,10 @@ struct Waiting {
     /// Buffers to give again, since what came there was not for the user.
     buffers: Vec<(Local<Region>, Work)>,
     /// Values of writes that are done.
-    values: Vec<(PeerId, u32)>,
+    values: Vec<(PeerId, u32, Option<Work>)>,
     /// Whether a user's work was refused since the last poll.
     was_refused: bool,
-    /// Peers to whom there is no room although nothing is on its way to anybody, and since when: providers that
+    /// Peers to whom there is no room although nothing is on its way there, and since when: providers that
     /// make connections below try to make a broken one again for ever, and never say so.
     stalled: Vec<(PeerId, Instant)>,
 }
@@ -183,6 +185,7 @@ impl Ofi {
             delivery,
             writes_tell: is_wide,
             has_timers: is_rxd,
+            has_buffers: false,
             under_way: 0,
             news: Vec::new(),
             waiting: Waiting::default(),

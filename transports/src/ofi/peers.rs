@@ -42,6 +42,8 @@ pub(super) struct Peer {
     pub(super) stage: Stage,
     /// Messages that were copied since the last one whose end will be heard.
     copied: u8,
+    /// Operations on their way there that are known by slots.
+    pub(super) under_way: usize,
     /// Whether its hello has come.
     pub(super) has_come: bool,
 }
@@ -65,7 +67,8 @@ impl Peers {
         while self.all.len() <= place {
             let rank = u32::MAX;
             let (at, stage, copied) = (u64::MAX, Stage::Apart, 0);
-            self.all.push(Peer { rank, address: None, at, stage, copied, has_come: false });
+            let (address, under_way, has_come) = (None, 0, false);
+            self.all.push(Peer { rank, address, at, stage, copied, under_way, has_come });
         }
         self.all[place].rank = rank;
         if !is_of_job {

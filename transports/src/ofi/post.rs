@@ -13,7 +13,8 @@ use super::calls::{self, Piece, There};
 use super::slots::{CHUNK_BYTES, Slot, What};
 use super::stamp::Kind;
 use super::{Ofi, Region};
-use crate::rdma::fabric::{Access, Local, NoRoom, Target, Work};
+use crate::rdma::fabric::{Access, Local, NoRoom, Refusal, Target, Work};
+use crate::sys::pages::Pages;
 
 /// How work was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,12 +42,17 @@ impl Ofi {
     #[cold]
     fn add_slots(&mut self) {
         let (regions, objects) = (&mut self.regions, &self.objects);
-        let added = self.slots.add(|address| {
-            // SAFETY: the chunk stays until the endpoint is closed; peers may not touch it.
-            unsafe { regions.register(objects, address, CHUNK_BYTES, Access::Local) }
+        let pages = Pages::new(CHUNK_BYTES).map_err(|why| why.to_string());
+        let added = pages.and_then(|pages| {
+            self.slots.add(pages, |address| {
+                // SAFETY: the chunk stays until the endpoint is closed; peers may not touch it.
+                let region =
+                    unsafe { regions.register(objects, address, CHUNK_BYTES, Access::Local) };
+                region.map_err(Refusal::why)
+            })
         });
         if let Err(why) = added {
-            tracing::warn!("no memory for more operations: {why:?}");
+            tracing::warn!("no memory for more operations: {why}");
         }
     }
 
@@ -100,11 +106,11 @@ impl Ofi {
 
     /// Whether there was no room for so long that the connection must be broken.
     fn is_out_of_reach(&mut self, peer: PeerId) -> bool {
-        let stalled = &mut self.waiting.stalled;
-        if self.under_way > 0 {
-            stalled.clear();
+        if self.peers.get(peer).under_way > 0 {
+            self.is_in_reach(peer);
             return false;
         }
+        let stalled = &mut self.waiting.stalled;
         let now = Instant::now();
         match stalled.iter().find(|(whom, _)| *whom == peer) {
             Some((_, since)) => now.duration_since(*since) > self.config.settings.patience,
@@ -115,7 +121,7 @@ impl Ofi {
         }
     }
 
-    /// There was room.
+    /// There was room, or what is under way will tell.
     #[cold]
     fn is_in_reach(&mut self, peer: PeerId) {
         self.waiting.stalled.retain(|(whom, _)| *whom != peer);
@@ -133,11 +139,20 @@ impl Ofi {
             self.refused(peer, slot, answer);
             return Err(NoRoom);
         }
-        self.under_way += usize::from(slot.is_some());
+        if slot.is_some() {
+            self.is_under_way(peer);
+        }
         if !self.waiting.stalled.is_empty() {
             self.is_in_reach(peer);
         }
         Ok(())
+    }
+
+    /// An operation with a slot has begun.
+    #[inline]
+    pub(super) fn is_under_way(&mut self, peer: PeerId) {
+        self.under_way += 1;
+        self.peers.get_mut(peer).under_way += 1;
     }
 
     /// Waits for the first hello with a buffer of its own, so that somebody can come before the user has
@@ -169,6 +184,7 @@ impl Ofi {
         // SAFETY: by the caller; the slot stays in use until it completes.
         let error = unsafe { calls::receive(self.objects.ep(), into) };
         if error == 0 {
+            self.has_buffers = true;
             return Ok(());
         }
         self.slots.end(slot.as_ptr());
@@ -307,17 +323,24 @@ impl Ofi {
     /// Tells the values of writes that are done, as far as there is room.
     pub(super) fn tell_values(&mut self) {
         let waiting = std::mem::take(&mut self.waiting.values);
-        for (peer, value) in waiting {
-            if self.peers.up(peer).is_some() && !self.tell_value(peer, value) {
-                self.waiting.values.push((peer, value));
+        for (peer, value, work) in waiting {
+            if self.peers.up(peer).is_none() {
+                self.end_work(peer, work);
+            } else if !self.tell_value(peer, value, work) {
+                self.waiting.values.push((peer, value, work));
             }
         }
     }
 
-    fn tell_value(&mut self, peer: PeerId, value: u32) -> bool {
-        let Ok(slot) = self.slot(What::Value(peer)) else { return false };
+    /// Whether there was room, or will never be.
+    fn tell_value(&mut self, peer: PeerId, value: u32, work: Option<Work>) -> bool {
+        let Ok(slot) = self.slot(What::Value(peer, work)) else { return false };
         self.fill(slot, [value.into(), 0]);
-        self.send_scratch(slot, peer, size_of::<u64>(), Kind::Immediate, |_| ())
+        let is_over = self.send_scratch(slot, peer, size_of::<u64>(), Kind::Immediate, |_| ());
+        if self.peers.up(peer).is_none() {
+            self.end_work(peer, work);
+        }
+        is_over
     }
 
     /// Gives a buffer again in which nothing came for the user.

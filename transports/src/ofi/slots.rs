@@ -10,6 +10,7 @@ use mpi_core::port::PeerId;
 use super::bindings::fi_context2;
 use super::memory::Region;
 use crate::rdma::fabric::{Local, Work};
+use crate::sys::pages::Pages;
 
 /// What an operation is.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +23,21 @@ pub(super) enum What {
     Write(PeerId, Option<Work>, Option<u32>),
     /// This process's first message to a peer.
     Hello(PeerId),
-    /// The message that tells a value.
-    Value(PeerId),
+    /// The message that tells the value of a write, whose work ends with it.
+    Value(PeerId, Option<Work>),
+}
+
+impl What {
+    /// To or from whom something is under way; `None` for a buffer that waits.
+    pub(super) fn peer(&self) -> Option<PeerId> {
+        match *self {
+            What::Receive(_) => None,
+            What::Work(peer, _)
+            | What::Write(peer, ..)
+            | What::Hello(peer)
+            | What::Value(peer, _) => Some(peer),
+        }
+    }
 }
 
 /// One operation.
@@ -39,13 +53,13 @@ pub(super) struct Slot {
 
 /// Slots that are registered together.
 pub(super) const CHUNK: usize = 256;
-/// Bytes of these.
+/// Bytes of these: in pages of their own, of which a child of this process has no copy.
 pub(super) const CHUNK_BYTES: usize = CHUNK * size_of::<Slot>();
 
 /// All slots. They are freed with this, after the endpoint was closed.
 #[derive(Default)]
 pub(super) struct Slots {
-    chunks: Vec<NonNull<[Slot]>>,
+    chunks: Vec<Pages>,
     free: Vec<NonNull<Slot>>,
 }
 
@@ -62,33 +76,24 @@ impl Slots {
         Some(slot)
     }
 
-    /// Adds slots, once `register` has taken their memory.
+    /// Adds slots in these pages, [`CHUNK_BYTES`] at least, once `register` has taken them.
     pub(super) fn add<E>(
         &mut self,
+        pages: Pages,
         register: impl FnOnce(*mut u8) -> Result<Region, E>,
     ) -> Result<(), E> {
-        let empty = || Slot {
-            context: fi_context2 { internal: [null_mut(); 8] },
-            scratch: [0; 2],
-            what: None,
-            region: Region::NONE,
-        };
-        let chunk: Box<[Slot]> = (0..CHUNK).map(|_| empty()).collect();
-        let chunk = NonNull::from(Box::leak(chunk));
-        let region = match register(chunk.as_ptr().cast()) {
-            Ok(region) => region,
-            Err(error) => {
-                // SAFETY: the box of above, which nobody has.
-                drop(unsafe { Box::from_raw(chunk.as_ptr()) });
-                return Err(error);
-            }
-        };
-        self.chunks.push(chunk);
+        let region = register(pages.at(0))?;
+        let first = pages.at(0).cast::<Slot>();
+        self.chunks.push(pages);
         for place in 0..CHUNK {
-            // SAFETY: within the chunk.
-            let mut slot = unsafe { chunk.cast::<Slot>().add(place) };
-            // SAFETY: nobody has it yet.
-            unsafe { slot.as_mut() }.region = region;
+            let context = fi_context2 { internal: [null_mut(); 8] };
+            let empty = Slot { context, scratch: [0; 2], what: None, region };
+            // SAFETY: within the pages, which are aligned and nobody else's.
+            let slot = unsafe {
+                let slot = first.add(place);
+                slot.write(empty);
+                NonNull::new_unchecked(slot)
+            };
             self.free.push(slot);
         }
         Ok(())
@@ -105,15 +110,6 @@ impl Slots {
     }
 }
 
-impl Drop for Slots {
-    fn drop(&mut self) {
-        for chunk in self.chunks.drain(..) {
-            // SAFETY: made by `add`, freed once.
-            drop(unsafe { Box::from_raw(chunk.as_ptr()) });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,8 +119,11 @@ mod tests {
         let mut slots = Slots::default();
         let hello = || What::Hello(PeerId(3));
         assert!(slots.take(hello()).is_none());
-        assert_eq!(slots.add(|_| Err::<Region, u32>(5)), Err(5));
-        slots.add(|at| at.cast::<Slot>().is_aligned().then_some(Region::NONE).ok_or(())).unwrap();
+        let pages = || Pages::new(CHUNK_BYTES).unwrap();
+        assert_eq!(slots.add(pages(), |_| Err::<Region, u32>(5)), Err(5));
+        slots
+            .add(pages(), |at| at.cast::<Slot>().is_aligned().then_some(Region::NONE).ok_or(()))
+            .unwrap();
         let all: Vec<_> = (0..CHUNK).map(|_| slots.take(hello()).unwrap()).collect();
         assert!(slots.take(hello()).is_none());
         assert!(matches!(slots.end(all[9].as_ptr()), Some((What::Hello(PeerId(3)), _))));

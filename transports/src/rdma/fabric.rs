@@ -126,7 +126,8 @@ pub struct Abilities {
     /// Whether the bytes of one write become visible to a processor that polls them in the order of their
     /// addresses, and those of a later write on one rail after those of an earlier one.
     pub writes_in_order: bool,
-    /// Whether all bytes of a write are visible once a later message on its rail has been received.
+    /// Whether all bytes of a write are visible once a later message on its rail has been received, or the immediate
+    /// value of a later write there.
     pub message_after_writes: bool,
     /// Whether messages of one peer are told in the order of sending. Where not, a long one may be told after
     /// those that were sent behind it, although each took its buffer in that order.
@@ -218,8 +219,8 @@ pub trait Fabric: Memory {
     /// back as [`Completion::Failed`], and no `Down` follows.
     fn cut(&mut self, peer: PeerId);
 
-    /// A peer that was to be reached and has not answered for as long as the settings say; each is told once. It is
-    /// not connected to this end, so it has sent nothing, and may be cut without a loss.
+    /// A peer that was to be reached and has not answered for as long as the settings say; told again if it goes on
+    /// for long. It is not connected to this end, so it has sent nothing, and may be cut without a loss.
     fn late(&mut self) -> Option<PeerId>;
 
     /// Gives a buffer for the next message, or write with immediate, of any peer.

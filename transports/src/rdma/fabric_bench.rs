@@ -195,13 +195,25 @@ impl<F: Fabric> End<F> {
     /// Writes these bytes out of the source, which nothing else uses meanwhile.
     pub(super) fn try_write(
         &mut self,
+        way: (PeerId, usize),
+        bytes: &[u8],
+        target: Target,
+        immediate: Option<u32>,
+    ) -> Option<Work> {
+        self.try_write_from(0, way, bytes, target, immediate)
+    }
+
+    /// The same, where another part of the source is in use.
+    pub(super) fn try_write_from(
+        &mut self,
+        at: usize,
         (to, rail): (PeerId, usize),
         bytes: &[u8],
         target: Target,
         immediate: Option<u32>,
     ) -> Option<Work> {
-        self.store(SOURCE_AT, bytes);
-        let from = self.source_piece(0, bytes.len());
+        self.store(SOURCE_AT + at, bytes);
+        let from = self.source_piece(at, bytes.len());
         // SAFETY: the source stays as it is until the work completes, by this function's callers.
         self.try_work(None, |fabric, work| unsafe {
             fabric.write(to, rail, from, target, immediate, Some(work))

@@ -30,6 +30,7 @@ pub fn checks<F: Fabric>() -> Vec<(&'static str, Check<F>)> {
         ("few buffers", |make| few_buffers(make(2))),
         ("writes", |make| writes(make(2))),
         ("immediates", |make| immediates(make(2))),
+        ("values after writes", |make| values_after_writes(make(2))),
         ("reads", |make| reads(make(2))),
         ("atomics", |make| atomics(make(3))),
         ("much at once", |make| much_at_once(make(2))),
@@ -181,6 +182,32 @@ pub fn writes<F: Fabric>(fabrics: Vec<F>) {
             assert!(bench.ends[1].window(bytes.len()) == bytes, "rail {rail}, {len} bytes");
             bench.until("the write's end", |bench| bench.ends[0].open() == 0);
         }
+    }
+}
+
+/// The immediate value of a write is told when the writes before it on its rail are in place, where the fabric says so.
+pub fn values_after_writes<F: Fabric>(fabrics: Vec<F>) {
+    let mut bench = Bench::connected(fabrics, SLOTS);
+    let abilities = bench.ends[0].fabric.abilities();
+    if !abilities.message_after_writes {
+        return;
+    }
+    for number in 0..20usize {
+        let (rail, bytes) = (number % abilities.rails, pattern(0, 1, number, OPEN));
+        let cuts = [0, OPEN / 2, OPEN / 2 + 100, OPEN];
+        for (turn, cut) in cuts.windows(2).enumerate() {
+            let (place, value) =
+                (bench.ends[1].place(cut[0]), (turn == 2).then_some(number as u32));
+            bench.until("room for a write", |bench| {
+                let run = &bytes[cut[0]..cut[1]];
+                bench.ends[0].try_write_from(cut[0], (peer(1), rail), run, place, value).is_some()
+            });
+        }
+        bench.until("the immediate value", |bench| !bench.ends[1].arrivals.is_empty());
+        assert!(bench.ends[1].window(OPEN) == bytes, "rail {rail}, number {number}");
+        bench.ends[1].arrivals.clear();
+        bench.ends[1].post(SLOTS);
+        bench.until("the writes' ends", |bench| bench.ends[0].open() == 0);
     }
 }
 

@@ -52,7 +52,7 @@ impl<F: Fabric> Rdma<F> {
         self.granted -= usize::from(to.credits.grants.outstanding());
         self.sought.retain(|one| *one != peer);
         self.drop_moves(peer);
-        self.drop_awaited(|one| one.peer == peer);
+        self.shut_out(peer);
         self.close_ring(peer);
         self.drop_ahead(peer);
         if self.peers.get(peer).is_some_and(|to| to.moves.under_way == 0) {

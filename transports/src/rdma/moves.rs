@@ -62,6 +62,12 @@ pub(super) struct Move<R> {
 }
 
 impl<R> Move<R> {
+    /// Whether the next piece tells the end, and so must come last although the fabric does not order writes.
+    fn must_wait(&self, is_ordered: bool) -> bool {
+        let tells = matches!(self.way, Way::Write(_)) && self.posted + self.rails >= self.pieces;
+        tells && !is_ordered && self.open > 0
+    }
+
     /// What a piece of it counts while it is under way: its bytes, but for the last one's.
     fn weight(&self) -> usize {
         self.piece_bytes.min(self.len)
@@ -134,7 +140,11 @@ impl<F: Fabric> Rdma<F> {
         {
             let Some(one) = self.moves.get(number) else { continue };
             let turn = to.moves.waiting.len().min(TURNS - 1);
-            match post_piece(&mut self.fabric, one, number, rails) {
+            let posted = match one.must_wait(self.abilities.message_after_writes) {
+                true => Err(NoRoom),
+                false => post_piece(&mut self.fabric, one, number, rails),
+            };
+            match posted {
                 Err(NoRoom) => {
                     refused += 1;
                     to.moves.waiting.insert(turn, number);

@@ -152,18 +152,28 @@ impl<F: Fabric> Rdma<F> {
     /// What was to be written to a landing comes another way.
     pub(super) fn end_awaiting(&mut self, peer: PeerId, token: Token) {
         if !self.awaited.is_empty() {
-            self.drop_awaited(|one| one.peer == peer && one.token == token);
+            for pin in self.take_awaited(|one| one.peer == peer && one.token == token) {
+                self.pins.unpin(&mut self.fabric, pin);
+            }
         }
     }
 
-    /// Nothing is written to these landings any more.
-    pub(super) fn drop_awaited(&mut self, is_meant: impl Fn(&Awaited<F::Region>) -> bool) {
-        for number in self.awaited.find(is_meant) {
-            if let Some(one) = self.awaited.remove(number) {
-                self.awaiting -= 1;
-                self.pins.unpin(&mut self.fabric, one.pin);
-            }
+    /// A peer that is lost is to write nowhere any more. Where the fabric has no queue pair that is broken with it, only
+    /// the end of the registration stops what is under way.
+    pub(super) fn shut_out(&mut self, peer: PeerId) {
+        for pin in self.take_awaited(|one| one.peer == peer) {
+            self.pins.unpin_for_good(&mut self.fabric, pin);
         }
+    }
+
+    /// Takes back the memory of landings to which nothing is written any more.
+    fn take_awaited(
+        &mut self,
+        is_meant: impl Fn(&Awaited<F::Region>) -> bool,
+    ) -> Vec<Pin<F::Region>> {
+        let numbers = self.awaited.find(is_meant);
+        self.awaiting -= numbers.len();
+        numbers.into_iter().filter_map(|one| self.awaited.remove(one)).map(|one| one.pin).collect()
     }
 
     /// How a peer could read a message (see [`mpi_core::port::Transport::offer`]).

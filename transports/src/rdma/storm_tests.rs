@@ -398,6 +398,18 @@ fn everything_comes_where_messages_are_told_out_of_order() {
 }
 
 #[test]
+fn everything_comes_where_writes_overtake_each_other() {
+    for seed in seeds(4) {
+        let mut weather = Weather { late: 100, ..odd() };
+        weather.abilities.message_after_writes = false;
+        weather.abilities.rails = 1 + seed as usize % 2;
+        let outcome = storm(seed, 3, 500, weather, &RdmaSettings { piece_bytes: 9_000, ..small() });
+        let written = outcome.counters.iter().map(|counters| counters.written).sum::<u64>();
+        assert!(written > 10, "{outcome:?}");
+    }
+}
+
+#[test]
 fn everything_comes_where_registering_is_refused_now_and_then() {
     for seed in seeds(2) {
         let weather = Weather { regions: 4, follows_mappings: seed % 2 == 0, ..odd() };

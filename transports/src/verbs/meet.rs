@@ -37,7 +37,7 @@ pub(super) trait Ends {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
     Up(u32),
-    /// It has not answered for so long.
+    /// It has not answered for so long: told after the patience, and again whenever that time has doubled.
     Late(u32, Duration),
     Down(u32, String),
 }
@@ -61,7 +61,8 @@ struct Call {
     is_settled: bool,
     is_closed: bool,
     begun: Duration,
-    is_late: bool,
+    /// When it is late, if it has not answered by then.
+    late_at: Duration,
     next: Duration,
     wait: Duration,
 }
@@ -133,7 +134,7 @@ impl Meet {
             is_settled: false,
             is_closed,
             begun: now,
-            is_late: false,
+            late_at: now + self.patience,
             next: now + WAIT_MIN,
             wait: WAIT_MIN,
         };
@@ -284,8 +285,8 @@ impl Meet {
             call.wait = (call.wait * 2).min(WAIT_MAX);
             call.next = now + call.wait;
             let waited = now.saturating_sub(call.begun);
-            if waited >= self.patience && call.life.is_none() && !call.is_late {
-                call.is_late = true;
+            if now >= call.late_at && call.life.is_none() {
+                call.late_at = now + waited;
                 self.turns.push(Turn::Late(rank, waited));
             }
             self.say(rank);

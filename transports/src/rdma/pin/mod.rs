@@ -197,6 +197,13 @@ impl<M: Memory> PinCache<M> {
         }
     }
 
+    /// As [`PinCache::unpin`], where a peer that is lost may still write there: the region is not kept, so that what
+    /// comes late is refused.
+    pub fn unpin_for_good(&mut self, memory: &mut M, pin: Pin<M::Region>) {
+        self.table.drop_from_map(pin.slot);
+        self.unpin(memory, pin);
+    }
+
     /// What it has done so far.
     pub fn counters(&self) -> PinCounters {
         self.counters

@@ -168,6 +168,13 @@ impl<R: Copy> Table<R> {
         (self.entry(slot).range.end <= range.end).then(|| self.unmap(slot))
     }
 
+    /// Takes a region that is in use out of the map: it leaves the table with its last user.
+    pub(super) fn drop_from_map(&mut self, slot: Slot) {
+        if self.entry(slot).is_in_map {
+            self.unmap(slot);
+        }
+    }
+
     /// Takes the region that nobody has used for the longest time.
     pub(super) fn drop_oldest(&mut self) -> Option<Entry<R>> {
         if self.oldest == NONE {

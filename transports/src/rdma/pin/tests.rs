@@ -90,6 +90,22 @@ fn watched() -> (Device, PinCache<Device>) {
 }
 
 #[test]
+fn what_is_unpinned_for_good_is_not_found_again_and_goes_with_its_last_user() {
+    let (mut device, at) = (Device::of_numbers(), 0x10_0000);
+    let mut cache = PinCache::new(AUTO, &device);
+    let [first, second] = [0, 0].map(|_| pin(&mut cache, &mut device, at, 4096));
+    let old = first.region();
+    cache.unpin_for_good(&mut device, first);
+    assert!(device.live.contains_key(&old), "it has another user");
+    let third = pin(&mut cache, &mut device, at, 4096);
+    assert_ne!(third.region(), old);
+    cache.unpin_for_good(&mut device, second);
+    assert!(!device.live.contains_key(&old));
+    cache.unpin(&mut device, third);
+    assert_eq!(device.live.len(), 1, "the new one is kept");
+}
+
+#[test]
 fn n_transfers_of_two_buffers_register_twice_with_the_cache_and_2n_times_without() {
     const N: u64 = 100;
     for (settings, registrations, deregistrations) in [(AUTO, 2, 0), (OFF, 2 * N, 2 * N)] {

@@ -62,6 +62,7 @@ impl End {
             local.address.copy_to_nonoverlapping(bytes.as_mut_ptr(), local.len);
             bytes
         });
+        let overtakes = !weather.abilities.message_after_writes && world.random((0, 1)) == 1;
         let line = world.rails.entry((own, to, rail)).or_default();
         if line.open >= weather.depth {
             return Err(NoRoom);
@@ -72,6 +73,9 @@ impl End {
         line.open += 1;
         let is_first = line.ops.is_empty();
         line.ops.push_back(Op { deed, local, inline, work, at, moved: 0 });
+        if overtakes {
+            line.pass_a_write();
+        }
         if is_first {
             world.at(at, Event::Step(own, to, rail));
         }

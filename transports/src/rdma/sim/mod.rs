@@ -81,6 +81,8 @@ impl Weather {
 pub(super) const LATE: u64 = 200_000;
 /// Dropped work lasts at most so long, after what was dropped before.
 const LINGER: u64 = 10_000;
+/// A write that was overtaken is so much later.
+const OVERTAKEN: u64 = 20_000;
 /// Where messages are told out of order, one is told so many times [`Weather::late`] later at most.
 const ASTRAY: u64 = 4;
 
@@ -161,6 +163,21 @@ struct Rail {
     last_at: u64,
     /// Pieces of work that have not completed.
     open: usize,
+}
+
+impl Rail {
+    /// The last piece of work, a write, goes before the one that was posted before it, if that is a write which has
+    /// not begun.
+    fn pass_a_write(&mut self) {
+        let is_write = |op: &Op| matches!(op.deed, Deed::Write(..)) && op.moved == 0;
+        let last = self.ops.len() - 1;
+        if last > 0 && is_write(&self.ops[last]) && is_write(&self.ops[last - 1]) {
+            self.ops.swap(last - 1, last);
+            let at = self.ops[last].at;
+            self.ops[last - 1].at = std::mem::replace(&mut self.ops[last].at, at + OVERTAKEN);
+            self.last_at = at + OVERTAKEN;
+        }
+    }
 }
 
 enum Event {
