@@ -158,8 +158,8 @@ impl<F: Fabric> Rdma<F> {
         }
     }
 
-    /// A peer that is lost is to write nowhere any more. Where the fabric has no queue pair that is broken with it, only
-    /// the end of the registration stops what is under way.
+    /// A peer that is lost is to write nowhere any more. Where the fabric has no queue pair that is broken with it,
+    /// only the end of the registration stops what is under way.
     pub(super) fn shut_out(&mut self, peer: PeerId) {
         for pin in self.take_awaited(|one| one.peer == peer) {
             self.pins.unpin_for_good(&mut self.fabric, pin);

@@ -1,3 +1,5 @@
+//! What is under way, lost and asked about.
+
 use super::*;
 use crate::reliability::wire::{Arrival, Front, Head, Load};
 use proptest::prelude::*;
