@@ -1,5 +1,5 @@
 //! Link arguments of the standard face: its soname, and that it stays loaded until the process
-//! ends (docs/decisions.md 4).
+//! ends (decision 4).
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

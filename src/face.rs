@@ -3,7 +3,7 @@
 //! The core's values are this ABI's, so most conversions say nothing. Handles are pointers to
 //! structs that nobody defines: a predefined one is its number, any other is the core's 30 bits
 //! shifted left by 12, which no predefined number and no object of the program can be
-//! (docs/decisions.md 17). `MPI_Status` has five reserved integers: byte count low, byte count
+//! (decision 17). `MPI_Status` has five reserved integers: byte count low, byte count
 //! high, cancelled, and two that are not used.
 
 use std::ffi::{c_int, c_void};

@@ -2,7 +2,7 @@
 //!
 //! Our `lib/` lies beside our `bin/`. It goes first in LD_LIBRARY_PATH, and a module for the dynamic
 //! loader (`launcher/audit`) redirects the known library names there where a program has an RPATH,
-//! or opens a library by its path. Decision 31 in `docs/decisions.md` says why it is this module.
+//! or opens a library by its path. Decision 31 says why it is this module.
 
 use crate::env::Environment;
 use crate::libraries::Places;

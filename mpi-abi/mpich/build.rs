@@ -1,4 +1,4 @@
-//! Names the library `libmpi.so.12` and keeps it loaded once it is (docs/decisions.md 4).
+//! Names the library `libmpi.so.12` and keeps it loaded once it is (decision 4).
 
 fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmpi.so.12");

@@ -1,4 +1,4 @@
-//! One face per process (docs/decisions.md 31): a second one is refused, both files named.
+//! One face per process (decision 31): a second one is refused, both files named.
 //!
 //! The faces export the same `MPI_*` names with different values behind them, so a program that
 //! brings two of them would call one with the constants of the other. There is no constructor

@@ -1,5 +1,5 @@
 //! Every name that a program of a family may import is exported, and data has the peer's size: an
-//! executable copies it (docs/decisions.md 1 to 4). With `-z now` one missing name is no start.
+//! executable copies it (decisions 1 to 4). With `-z now` one missing name is no start.
 
 use anyhow::{Context, Result};
 use object::{Object, ObjectSymbol, SymbolKind};

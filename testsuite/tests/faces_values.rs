@@ -1,6 +1,6 @@
 //! Values, sizes and offsets of the foreign ABIs: a probe compiled against the peer's own headers
 //! prints them, on our library and on the peer's, and both must agree with each other and with
-//! `mpi-abi/api/constants.toml` (docs/decisions.md 7).
+//! `mpi-abi/api/constants.toml` (decision 7).
 
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;

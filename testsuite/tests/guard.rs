@@ -1,5 +1,5 @@
 //! A guard over the ways that small data take: instructions, system calls, copies, locked
-//! instructions and fences of one operation, counted and never timed (docs/decisions.md, 35). It
+//! instructions and fences of one operation, counted and never timed (decision 35). It
 //! fails when a count grows beyond `testsuite/guard/limits.toml`.
 //!
 //! A way is that of a program: from the arguments of `MPI_Send` or `MPI_Bcast` in the release build

@@ -1,5 +1,5 @@
 //! A rank killed at a random moment: the job ends at once, says who died of what, and leaves
-//! nothing behind (docs/decisions.md 38).
+//! nothing behind (decision 38).
 
 use std::collections::BTreeMap;
 use std::fs;

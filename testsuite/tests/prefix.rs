@@ -1,5 +1,5 @@
 //! The installed prefix as its users see it: names of the libraries, what they need, the compiler
-//! wrapper after a move, pkg-config and CMake (docs/decisions.md 4, 5, 10, 32).
+//! wrapper after a move, pkg-config and CMake (decisions 4, 5, 10 and 32).
 
 use std::collections::BTreeSet;
 use std::fs;

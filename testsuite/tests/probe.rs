@@ -1,4 +1,4 @@
-//! Our `mpi.h` against the `mpi_abi.h` of MPICH (docs/decisions.md 7): a C program that prints
+//! Our `mpi.h` against the `mpi_abi.h` of MPICH (decision 7): a C program that prints
 //! every value, size and offset is compiled with each, and every prototype of ours is declared
 //! again behind each of theirs. The header is also compiled as strictly as compilers can.
 

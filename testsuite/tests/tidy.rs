@@ -4,6 +4,9 @@
 //! A rule that older code does not keep yet has a list of exceptions with the size each may have:
 //! the list may shrink, and a file that got shorter must leave it (a ratchet).
 
+#[path = "tidy/decisions.rs"]
+mod decisions;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -219,22 +222,6 @@ fn the_core_owns_no_clock_and_no_socket() {
                     .collect::<Vec<_>>()
             },
         ),
-    );
-}
-
-#[test]
-fn decisions_have_a_number_each() {
-    let text = std::fs::read_to_string(root().join("docs/decisions.md")).unwrap();
-    let number = |line: &str| {
-        let (number, rest) = line.strip_prefix("**")?.split_once(". ")?;
-        (number.starts_with(|c: char| c.is_ascii_digit()) && !rest.is_empty())
-            .then(|| number.to_string())
-    };
-    let mut numbers: Vec<String> = text.lines().filter_map(number).collect();
-    assert!(numbers.len() > 50, "{numbers:?}");
-    numbers.sort();
-    complain(
-        numbers.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone() + " twice"),
     );
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A transport knows frames, peers and user memory, and nothing of MPI; it implements
 //! [`mpi_core::port::Transport`]. Under `--cfg loom` only what loom checks is built: its atomics
-//! cannot lie in shared bytes (docs/decisions.md, 26).
+//! cannot lie in shared bytes (decision 26).
 
 pub mod sync;
 

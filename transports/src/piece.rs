@@ -1,5 +1,5 @@
 //! The head of a piece of a large message, the same on all networks: each piece says by itself where it
-//! belongs (docs/decisions.md, 42).
+//! belongs (decision 42).
 
 use mpi_core::header::{HEADER_BYTES, Header};
 

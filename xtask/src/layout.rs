@@ -1,6 +1,6 @@
 //! What an installed prefix holds, said once: `install` makes it, the demo and the tests use it.
 //!
-//! The libraries and their names are those of docs/decisions.md, 5 and 32.
+//! The libraries and their names are those of decisions 5 and 32.
 
 /// A file that cargo builds and the prefix gets.
 pub(crate) struct Built {

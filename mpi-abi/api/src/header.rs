@@ -2,7 +2,7 @@
 //!
 //! cbindgen makes the prototypes, `MPI_Status`, their comments and the guards from declarations
 //! written here in Rust; types that it cannot know and every constant come before them, in
-//! [`crate::defines`] (docs/decisions.md 6).
+//! [`crate::defines`] (decision 6).
 
 use std::fmt::Write as _;
 use std::fs;

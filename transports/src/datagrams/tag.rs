@@ -4,7 +4,7 @@
 //! The nonce is the datagram's number, which its sender never uses twice. A datagram that is sent again by
 //! somebody else has a right tag and an old number: the link refuses it ([`crate::reliability`]). Short
 //! ones are read by AEGIS-128L, whose beginning is cheap, longer ones by AEGIS-128X2, which is fast
-//! (docs/decisions.md, 43a has the figures).
+//! (decision 43a).
 
 use aegis::aegis128l::Aegis128L;
 use aegis::aegis128x2::Aegis128X2Mac;

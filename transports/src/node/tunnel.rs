@@ -1,5 +1,5 @@
 //! Datagrams through TCP, for peers whom they do not reach by themselves; and who is lost, which TCP
-//! finds out for both: its listener answers though the rank computes (docs/decisions.md, 44).
+//! finds out for both: its listener answers though the rank computes (decision 44).
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;

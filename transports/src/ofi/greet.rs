@@ -165,7 +165,7 @@ impl Ofi {
     }
 
     /// Ends the connection to a peer, and says so. A peer that may have heard of this end takes itself for connected,
-    /// and sends: then this is the end of a connection, not one that never was (docs/decisions.md, 44h).
+    /// and sends: then this is the end of a connection, not one that never was (decision 44h).
     pub(super) fn lose(&mut self, id: PeerId, why: String) {
         let peer = self.peers.get(id);
         let may_be_heard = peer.stage != Stage::Up

@@ -1,5 +1,5 @@
 //! Reliability for datagrams: frames in order and once, large messages into their place and once, over
-//! a path that loses, repeats, reorders and delays (docs/decisions.md, 43b).
+//! a path that loses, repeats, reorders and delays (decision 43b).
 //!
 //! A [`Link`] is one process's half of what it has with one peer. It does no input or output, has no
 //! clock and no thread: who uses it gives it what came and the time ([`Link::receive`]), asks what leaves

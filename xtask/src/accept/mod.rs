@@ -3,7 +3,7 @@
 //! Enters: a folder of programs of one suite, built with our compiler wrappers or with those of
 //! another library of the three families. Leaves: whether each run was right by the program's own
 //! word, and a table of times; with `--peer` another library runs the same beside ours, in
-//! turns, and docs/decisions.md (34) judges. Of the suites nothing is here but what their programs
+//! turns, and decision 34 judges. Of the suites nothing is here but what their programs
 //! are called, what they are given and what they print. `debian` goes its own way.
 
 mod case;

@@ -1,8 +1,8 @@
 //! `cargo xtask compare`: our library beside the others on this machine, and beside the machine itself.
 //!
 //! Enters: what the command line picks. Leaves: verdicts on standard output, and in
-//! `target/compare` the samples, the tables and the plots. The method is that of docs/decisions.md
-//! (34): every round runs every library once, the order is rotated, and what counts is the median
+//! `target/compare` the samples, the tables and the plots. The method is that of decision 34:
+//! every round runs every library once, the order is rotated, and what counts is the median
 //! of the ratios inside the rounds. `benches/` holds the programs, its README how to read them.
 
 pub(crate) mod contestants;

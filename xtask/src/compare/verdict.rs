@@ -1,4 +1,4 @@
-//! The judgement on a row: docs/decisions.md (34).
+//! The judgement on a row: decision 34.
 //!
 //! Enters: values of two libraries by round. Leaves: the median of the ratios inside the rounds
 //! with its 95 % interval by bootstrap, and what that says about the bar of the row.

@@ -3,7 +3,7 @@
 //! performance guidelines", 2010).
 //!
 //! Enters: times by round. Leaves: the claims that do not hold, judged as one library is beside
-//! another (docs/decisions.md, 34) by the ratio inside the rounds and its interval.
+//! another (decision 34) by the ratio inside the rounds and its interval.
 
 use super::measure::Row;
 use crate::compare::samples::size;

@@ -4,7 +4,7 @@
 //!
 //! Each queue pair has buffers of its own and not a share of one queue for all: what a device does with the rest of a
 //! message of which a packet was lost is another thing there, and soft-RoCE takes no message of several packets any
-//! more (docs/decisions.md, 44i). A queue pair in error is brought back without a word to the peer: an unreliable
+//! more (decision 44i). A queue pair in error is brought back without a word to the peer: an unreliable
 //! connection has no state in common but its two numbers, and a receiver takes up a message whatever the number of its
 //! first packet.
 
