@@ -13,7 +13,7 @@ const HOPS: u8 = 64;
 pub(super) const PORT_BYTES: usize = 19;
 
 /// Where a port is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct PortAddress {
     pub(super) link: Link,
     pub(super) gid: Gid,

@@ -9,7 +9,7 @@ use super::settings::{DEVICES_MAX, VerbsSettings};
 pub(super) type Gid = [u8; 16];
 
 /// What carries a port's packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Link {
     InfiniBand,
     Ethernet,

@@ -3,7 +3,7 @@
 //! In: what the owner of queue pairs wants, and the time. Out: what became of peers, in [`Meet::turns`].
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::choice::Chosen;
 use super::hello::Job;
@@ -42,8 +42,9 @@ impl Greeter {
 
     /// Sends what is to be said.
     pub(super) fn say(&mut self, now: Duration) {
+        let begun = Instant::now();
         for datagram in std::mem::take(&mut self.meet.out) {
-            if let Err(why) = self.speaker.say(&datagram) {
+            if let Err(why) = self.speaker.say(&datagram, begun) {
                 tracing::debug!(why, "a handshake was not sent");
                 self.meet.unsent(datagram.rank, why, now);
             }
@@ -56,6 +57,7 @@ impl Greeter {
         let heard =
             self.speaker.hear(|bytes| meet.hear(ends, bytes, now)).unwrap_or_else(|error| {
                 tracing::warn!("handshakes over verbs cannot be heard any more: {error}");
+                self.speaker.mute();
                 false
             });
         if self.meet.due().is_some_and(|due| due <= now) {

@@ -13,6 +13,8 @@ mod device;
 mod greeter;
 mod hello;
 mod library;
+#[cfg(test)]
+mod made_up;
 mod meet;
 mod objects;
 mod pool;
@@ -27,6 +29,7 @@ mod table;
 mod trouble;
 mod uc;
 mod ud;
+mod ways;
 
 pub use rc::{Rc, VerbsConfig};
 pub use regions::Region;

@@ -15,15 +15,17 @@ use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rdma_sys::ibv_wc_status;
 
 use super::address::{Address as QueuePairAddress, PortAddress};
 use super::choice::Chosen;
 use super::device::{Limits, cure, open_chosen};
-use super::objects::{Ah, BATCH, Channel, Context, Cq, Pd};
+use super::objects::{BATCH, Channel, Context, Cq, Pd};
 use super::pool::{Lent, Pool};
 use super::queue_pair::{self, Plan, QueuePair};
+use super::ways::Ways;
 use crate::datagrams::{Address, Carrier, Datagrams, Fate, Identity, Path, Train};
 use crate::tcp::Secret;
 use address::Place;
@@ -65,7 +67,7 @@ pub struct Ud {
     /// Buffers in which something has come: which, and how much.
     come: VecDeque<(u32, u32)>,
     /// The ways to hosts.
-    ways: Vec<(PortAddress, Ah)>,
+    ways: Ways,
     cq: Arc<Cq>,
     channel: Arc<Channel>,
     pd: Arc<Pd>,
@@ -164,7 +166,7 @@ impl Ud {
             senders,
             hearer,
             come: VecDeque::with_capacity(hears as usize),
-            ways: Vec::new(),
+            ways: Ways::new(&pd, &chosen),
             cq,
             channel,
             pd,
@@ -265,19 +267,6 @@ impl Ud {
     fn has_room(&mut self) -> bool {
         self.senders.find_room() || self.look() && self.senders.find_room()
     }
-
-    /// The number of the way to a host.
-    fn way_to(&mut self, port: PortAddress) -> Result<u32, String> {
-        if let Some(known) = self.ways.iter().position(|(known, _)| *known == port) {
-            return Ok(known as u32);
-        }
-        let way = Ah::new(&self.pd, port.way(&self.chosen)?).map_err(|error| {
-            let (device, there) = (&self.chosen.device, Ipv6Addr::from(port.gid));
-            format!("no way leads from {device} to {there} ({error}); are both on one network?")
-        })?;
-        self.ways.push((port, way));
-        Ok(self.ways.len() as u32 - 1)
-    }
 }
 
 impl Carrier for Ud {
@@ -296,7 +285,8 @@ impl Carrier for Ud {
         let unread = || format!("its UD card cannot be read: {card:.100}");
         let Place { address, mtu } = Place::from_card(card).ok_or_else(unread)?;
         let QueuePairAddress { port, queue_pair, qkey } = address;
-        Ok(vec![UdAddress { gid: port.gid, way: self.way_to(port)?, queue_pair, qkey, mtu }])
+        let way = self.ways.to(port, Instant::now())?;
+        Ok(vec![UdAddress { gid: port.gid, way, queue_pair, qkey, mtu }])
     }
 
     fn path(&self, to: UdAddress) -> Path {
@@ -318,7 +308,7 @@ impl Carrier for Ud {
             };
         }
         let UdAddress { way, queue_pair, qkey, .. } = to;
-        let to = Receiver { way: &self.ways[way as usize].1, queue_pair, qkey };
+        let to = Receiver { way: self.ways.at(way), queue_pair, qkey };
         // SAFETY: readable by the caller's promise, and no longer than a datagram; ways are never taken back.
         match unsafe { self.senders.send(to, runs) } {
             Ok(()) => Fate::Sent(1),
