@@ -129,17 +129,19 @@ impl Lines {
         Ok(())
     }
 
-    /// Work up to this number has ended, as it may.
+    /// Work up to this number has ended, as it may: how many pieces, which are none where the queue pair has begun anew
+    /// meanwhile.
     #[inline]
-    pub(super) fn sent(&mut self, line: u32, number: u32) {
+    pub(super) fn sent(&mut self, line: u32, number: u32) -> usize {
         let places = &mut self.places;
         let Some(Line { state, end: Some(end), .. }) = self.all.get_mut(line as usize) else {
-            return;
+            return 0;
         };
-        end.account.retire(number, |Work(place)| places.push(place as u32));
+        let ended = end.account.retire(number, |Work(place)| places.push(place as u32));
         if let State::Failing(_) = state {
             self.revive(line);
         }
+        ended
     }
 
     /// A datagram has come by a line.
