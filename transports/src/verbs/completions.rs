@@ -1,30 +1,29 @@
-//! What comes back from devices: completions of work, and what they say by themselves.
+//! What comes back from devices: completions of work. What they say by themselves is for `events`.
 //!
 //! A connection that fails is told of at once ([`Completion::Down`]); its queue pairs are put into their error
 //! state, so that the device gives back all work that it still holds, and only then is the memory of that work free.
 
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 use std::time::Duration;
 
-use rdma_sys::{ibv_event_type, ibv_wc, ibv_wc_opcode, ibv_wc_status};
+use rdma_sys::{ibv_wc, ibv_wc_opcode, ibv_wc_status};
 
 use super::connection::State;
 use super::core::{Core, EMPTY, SENT};
 use super::device::is_active;
-use super::objects::{BATCH, Event, Subject};
+use super::objects::BATCH;
 use super::trouble::sentence;
 use crate::rdma::fabric::Completion;
 
 /// Time in which a device gives back the work of a failed connection, before the connection is taken from it.
 const GIVE_BACK: Duration = Duration::from_secs(5);
 
-/// Time for which a port may be down.
-const PORT_DOWN: Duration = Duration::from_secs(10);
-
 impl Core {
     /// Takes some completions of a port; whether there were any.
     pub(super) fn poll_port(&mut self, port: usize) -> bool {
+        if !self.ports[port].is_well() {
+            return false;
+        }
         let mut batch = [const { MaybeUninit::uninit() }; BATCH];
         match self.ports[port].cq.poll(&mut batch) {
             Ok(completions) => {
@@ -179,7 +178,7 @@ impl Core {
     }
 
     /// Takes the queue pairs of a connection from its device, which then touches no memory of their work any more.
-    fn cut(&mut self, place: usize) {
+    pub(super) fn cut(&mut self, place: usize) {
         let connection = &mut self.connections[place];
         connection.state = State::Dead;
         for mut rail in connection.rails.drain(..) {
@@ -190,90 +189,5 @@ impl Core {
             let drained = rail.account.drain(|work| news.push(Completion::Failed(work)));
             self.ports[rail.port].credits += drained;
         }
-    }
-
-    /// A port is of no use any more, and so are all connections on it.
-    fn lose_port(&mut self, port: usize, why: &str) {
-        let device = self.ports[port].chosen.device.clone();
-        for place in 0..self.connections.len() {
-            if self.connections[place].rails.iter().any(|rail| rail.port == port) {
-                let rank = self.connections[place].rank;
-                let why = format!(
-                    "{device}, the way to rank {rank}, has failed: {why}; look at the kernel log (dmesg) of this host"
-                );
-                self.fail(place, why);
-                self.cut(place);
-            }
-        }
-        if port == 0 {
-            self.give_back();
-        }
-    }
-
-    /// Takes what the devices say by themselves.
-    pub(super) fn events(&mut self) {
-        for port in 0..self.ports.len() {
-            while let Some(event) = self.ports[port].context.event() {
-                // Ports of one device share what it says.
-                for other in 0..self.ports.len() {
-                    if Arc::ptr_eq(&self.ports[other].context, &self.ports[port].context) {
-                        self.event(other, event);
-                    }
-                }
-            }
-        }
-    }
-
-    fn event(&mut self, port: usize, event: Event) {
-        const CQ_ERR: u32 = ibv_event_type::IBV_EVENT_CQ_ERR as u32;
-        const QP_FATAL: u32 = ibv_event_type::IBV_EVENT_QP_FATAL as u32;
-        const QP_REQ_ERR: u32 = ibv_event_type::IBV_EVENT_QP_REQ_ERR as u32;
-        const QP_ACCESS_ERR: u32 = ibv_event_type::IBV_EVENT_QP_ACCESS_ERR as u32;
-        const DEVICE_FATAL: u32 = ibv_event_type::IBV_EVENT_DEVICE_FATAL as u32;
-        const PORT_ACTIVE: u32 = ibv_event_type::IBV_EVENT_PORT_ACTIVE as u32;
-        const PORT_ERR: u32 = ibv_event_type::IBV_EVENT_PORT_ERR as u32;
-        const SRQ_ERR: u32 = ibv_event_type::IBV_EVENT_SRQ_ERR as u32;
-        let now = self.now();
-        let ours = Subject::Port(self.ports[port].chosen.port);
-        let device = self.ports[port].chosen.device.clone();
-        tracing::debug!(device, kind = event.kind, "a device speaks");
-        match (event.kind, event.subject) {
-            (CQ_ERR, _) => self.lose_port(port, "its completion queue has overflowed"),
-            (SRQ_ERR, _) => self.lose_port(port, "its queue of buffers has failed"),
-            (DEVICE_FATAL, _) => self.lose_port(port, "it was removed or has stopped working"),
-            (PORT_ERR, subject) if subject == ours => self.ports[port].down_since = Some(now),
-            (PORT_ACTIVE, subject) if subject == ours => self.ports[port].down_since = None,
-            (QP_FATAL | QP_REQ_ERR | QP_ACCESS_ERR, Subject::QueuePair(number)) => {
-                let Some(place) = self.of_queue_pair[port].get(number) else { return };
-                let rank = self.connections[place as usize].rank;
-                let what = match event.kind {
-                    QP_ACCESS_ERR => "wanted memory that this process does not share, or not so",
-                    QP_REQ_ERR => "asked for something that cannot be",
-                    _ => "is connected by a queue pair that has failed",
-                };
-                let why = format!(
-                    "rank {rank} {what} ({device}); was memory freed that a transfer or window still used?"
-                );
-                self.fail(place as usize, why);
-            }
-            _ => {}
-        }
-    }
-
-    /// Gives up ports that have been down for too long; when to look again.
-    pub(super) fn look_at_ports(&mut self, now: Duration) -> Option<Duration> {
-        let mut next = None;
-        for port in 0..self.ports.len() {
-            match self.ports[port].down_since {
-                Some(since) if now >= since + PORT_DOWN => {
-                    self.ports[port].down_since = None;
-                    let why = format!("its port {} is down", self.ports[port].chosen.port);
-                    self.lose_port(port, &why);
-                }
-                Some(since) => next = Some(since + PORT_DOWN),
-                None => {}
-            }
-        }
-        next
     }
 }

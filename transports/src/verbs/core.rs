@@ -9,6 +9,7 @@ use mpi_core::settings::DataOrder;
 use rdma_sys::ibv_sge;
 
 use super::address::PortAddress;
+use super::bell::Bell;
 use super::connection::{Account, Connection, Rail, State};
 use super::hello::{Numbers, Pair};
 use super::meet::Ends;
@@ -33,6 +34,8 @@ pub(super) struct Core {
     pub(super) connections: Vec<Connection>,
     pub(super) regions: Regions,
     pub(super) ports: Vec<Port>,
+    /// Tells of completions and events of all devices that are there.
+    pub(super) bell: Bell,
     pub(super) settings: VerbsSettings,
     /// The connection to each peer, by its number.
     of_peer: Vec<Option<u32>>,
@@ -61,11 +64,14 @@ pub(super) enum Kind {
 
 impl Core {
     pub(super) fn new(ports: Vec<Port>, settings: VerbsSettings) -> Result<Core, String> {
+        let fds = ports.iter().flat_map(|port| [port.channel.fd(), port.context.async_fd()]);
+        let bell = Bell::new(fds).map_err(|error| format!("no epoll set: {error}"))?;
         let core = Core {
             connections: Vec::new(),
             regions: Regions::default(),
             of_queue_pair: ports.iter().map(|_| Table::default()).collect(),
             ports,
+            bell,
             settings,
             of_peer: Vec::new(),
             peers: HashMap::new(),
@@ -141,7 +147,7 @@ impl Core {
         Some(work)
     }
 
-    /// All buffers come back.
+    /// All buffers come back, of a port that is lost: no queue pair is left that could take one.
     pub(super) fn give_back(&mut self) {
         let unused = std::mem::take(&mut self.posted).into_iter().flatten();
         self.news.extend(unused.map(Completion::Unused));
@@ -289,6 +295,12 @@ fn timeout_code(timeout: Duration) -> u8 {
 impl Ends for Core {
     fn make(&mut self, rank: u32) -> Option<Result<Numbers, String>> {
         let peer = *self.peers.get(&rank)?;
+        if let Some(port) = self.ports.iter().find(|port| !port.is_well()) {
+            return Some(Err(format!(
+                "{} has failed; look at the kernel log (dmesg) of this host",
+                port.chosen.device
+            )));
+        }
         if self.connections.len() >= CONNECTIONS_MAX {
             return Some(Err("this process has too many connections".to_owned()));
         }

@@ -71,6 +71,13 @@ impl Greeter {
         self.speaker.arm()
     }
 
+    /// The device is gone: nobody is heard or told anything any more.
+    pub(super) fn mute(&mut self) {
+        self.meet.close_all();
+        self.meet.out.clear();
+        self.speaker.mute();
+    }
+
     /// Closes this end for all peers and tells them, but does not wait for long until they are told.
     pub(super) fn close(&mut self, now: Duration) {
         self.meet.close_all();

@@ -5,11 +5,13 @@
 //! says what queue pairs can do; `meet` connects.
 
 mod address;
+mod bell;
 mod choice;
 mod completions;
 mod connection;
 mod core;
 mod device;
+mod events;
 mod greeter;
 mod hello;
 mod library;

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -66,13 +66,16 @@ impl Context {
     }
 
     /// The next of that, if there is any: its kind, and the queue pair or port that it is about.
-    pub(super) fn event(&self) -> Option<Event> {
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub(super) fn event(&self) -> io::Result<Option<Event>> {
         let mut event = MaybeUninit::<ibv_async_event>::zeroed();
         // SAFETY: the library fills the event; its descriptor does not block (`unblocked`).
         let answer =
             unsafe { (self.library.get_async_event)(self.raw.as_ptr(), event.as_mut_ptr()) };
         if answer != 0 {
-            return None;
+            return no_news().map(|()| None);
         }
         // The kind is read as a number: a library newer than the type may know further ones.
         // SAFETY: filled by the call; which half of the union is valid follows from the kind; a queue pair is one of
@@ -86,7 +89,7 @@ impl Context {
                 _ => Subject::Device,
             };
             (self.library.ack_async_event)(event.as_mut_ptr());
-            Some(Event { kind, subject })
+            Ok(Some(Event { kind, subject }))
         }
     }
 }
@@ -115,13 +118,28 @@ pub(super) enum Subject {
 
 /// A descriptor of a device's, made not to block.
 pub(super) fn unblocked(fd: BorrowedFd<'_>) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
     // SAFETY: integers only.
     let answer = unsafe {
         let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
         libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)
     };
     if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Why a call that reads has read nothing: there is nothing, or the device is gone.
+fn no_news() -> io::Result<()> {
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// Whether what a descriptor tells of is gone: then it is readable for ever, whatever a read says.
+fn has_gone(fd: BorrowedFd<'_>) -> bool {
+    let mut entry = libc::pollfd { fd: fd.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: one entry, ours for the call.
+    unsafe { libc::poll(&raw mut entry, 1, 0) == 1 }
 }
 
 /// A protection domain.
@@ -168,7 +186,10 @@ impl Channel {
     }
 
     /// Takes all that the channel has told, so that it is quiet.
-    pub(super) fn quiet(&self) {
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub(super) fn quiet(&self) -> io::Result<()> {
         let (mut cq, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the library writes two pointers, one to a queue of this channel, which its owner keeps longer
         // than events are taken; the event is acknowledged at once, so that the queue can go.
@@ -178,6 +199,11 @@ impl Channel {
                 (self.context.library.ack_cq_events)(cq, 1);
             }
         }
+        no_news()?;
+        if has_gone(self.fd()) {
+            return Err(io::Error::other("it was removed"));
+        }
+        Ok(())
     }
 }
 

@@ -17,6 +17,16 @@ const WORK: usize = 28_000;
 /// Bytes that are copied in the call, if the device allows it.
 const INLINE: u32 = 256;
 
+/// What a port is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Health {
+    Well,
+    /// It makes no connections and takes no buffers any more. Handshakes still come and go.
+    Lost,
+    /// Its device is gone.
+    Gone,
+}
+
 /// An open port. What is made from something goes before it.
 pub(super) struct Port {
     pub(super) srq: Arc<Srq>,
@@ -37,6 +47,7 @@ pub(super) struct Port {
     pub(super) credits_max: usize,
     /// Whether the device says that written bytes become visible in order.
     pub(super) is_in_order: bool,
+    pub(super) health: Health,
     /// Since when the port is down, if it is.
     pub(super) down_since: Option<Duration>,
 }
@@ -77,6 +88,7 @@ impl Port {
             credits: completions - buffers,
             credits_max: completions - buffers,
             is_in_order: false,
+            health: Health::Well,
             down_since: None,
         };
         port.try_queue_pair()?;
@@ -97,6 +109,14 @@ impl Port {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    pub(super) fn is_well(&self) -> bool {
+        self.health == Health::Well
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.health == Health::Gone
     }
 
     /// A queue pair of this port that waits for being connected.

@@ -6,15 +6,18 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mpi_core::port::{OfferKind, PeerId, ProcessName};
 
 use super::address::Address;
+use super::choice::Chosen;
 use super::core::{Core, Kind};
 use super::device::open_chosen;
 use super::greeter::{Greeter, warn_late};
 use super::meet::Turn;
+use super::objects::Context;
 use super::port::Port;
 use super::queue_pair::Atomic;
 use super::regions::Region;
@@ -22,7 +25,6 @@ use super::settings::VerbsSettings;
 use crate::rdma::fabric::{
     Abilities, Access, Completion, Fabric, Local, Memory, NoRoom, Refusal, Remote, Target, Work,
 };
-use crate::sys::epoll::{Epoll, Interest};
 use crate::tcp::Secret;
 
 /// Polls that find nothing, after which devices and handshakes are looked at all the same.
@@ -48,11 +50,9 @@ pub struct Rc {
     met: HashMap<PeerId, Address>,
     /// The rank of each peer.
     ranks: HashMap<PeerId, u32>,
-    core: Core,
+    pub(super) core: Core,
     /// Peers that have not answered for long.
     late: Vec<PeerId>,
-    /// Tells of completions and events of all devices.
-    bell: Epoll,
     job: String,
     rank: u32,
     /// Polls since devices and handshakes were looked at.
@@ -76,24 +76,31 @@ impl Rc {
     /// A setting is out of its bounds, or there is no library, no device, no active port, no permission, or no memory
     /// for it; in a sentence with the cure.
     pub fn open(config: VerbsConfig) -> Result<Rc, String> {
+        config.settings.check()?;
+        let devices = open_chosen(&config.settings)?;
+        Rc::on(devices, config)
+    }
+
+    /// Opens an end by these devices.
+    pub(super) fn on(
+        devices: Vec<(Arc<Context>, Chosen)>,
+        config: VerbsConfig,
+    ) -> Result<Rc, String> {
         let settings = config.settings;
-        settings.check()?;
         let mut ports = Vec::new();
-        for (context, chosen) in open_chosen(&settings)? {
+        for (context, chosen) in devices {
             ports.push(Port::open(&context, chosen, &settings)?);
         }
         let first = &ports[0];
         let who = (&*config.job, config.rank, config.secret);
         let greeter =
             Greeter::open(who, (&first.pd, &first.channel, &first.chosen), settings.patience)?;
-        let bell = bell(&ports).map_err(|error| format!("no epoll set: {error}"))?;
         Ok(Rc {
             greeter,
             met: HashMap::new(),
             ranks: HashMap::new(),
             core: Core::new(ports, settings)?,
             late: Vec::new(),
-            bell,
             job: config.job,
             rank: config.rank,
             quiet: 0,
@@ -191,25 +198,14 @@ impl Rc {
             self.quiet = 0;
             self.core.events();
         }
+        if self.core.ports[0].is_gone() {
+            self.greeter.mute();
+        }
         self.greeter.hear(&mut self.core, now);
         self.follow();
         let later = [self.core.clear(now), self.core.look_at_ports(now), self.due];
         self.due = later.into_iter().flatten().min();
     }
-}
-
-/// A set of the descriptors of all devices.
-fn bell(ports: &[Port]) -> std::io::Result<Epoll> {
-    let bell = Epoll::new()?;
-    for port in ports {
-        bell.add(port.channel.fd(), 0, Interest::Read)?;
-        // Two ports of one device have one descriptor.
-        match bell.add(port.context.async_fd(), 0, Interest::Read) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            added => added?,
-        }
-    }
-    Ok(bell)
 }
 
 impl Memory for Rc {
@@ -388,8 +384,7 @@ impl Fabric for Rc {
     }
 
     fn arm(&mut self) -> bool {
-        self.core.ports.iter().for_each(|port| port.channel.quiet());
-        let is_armed = self.core.ports.iter().all(|port| port.cq.arm()) && self.greeter.arm();
+        let is_armed = self.core.arm() && self.greeter.arm();
         // What has come before the queues were armed rings no bell.
         self.look(true);
         self.is_armed = true;
@@ -397,7 +392,7 @@ impl Fabric for Rc {
     }
 
     fn news(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.bell.as_fd())
+        Some(self.core.bell.as_fd())
     }
 
     fn put_off(&self) -> Option<Duration> {

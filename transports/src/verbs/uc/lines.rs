@@ -214,6 +214,12 @@ impl Lines {
         self.failing.retain(|failing| *failing != line);
     }
 
+    /// No peer can be reached so any more.
+    pub(super) fn close_all(&mut self) {
+        self.all.iter_mut().for_each(|line| line.state = State::Closed);
+        self.failing.clear();
+    }
+
     /// The queue pair of a line has failed; once all of its work has come back it begins anew.
     #[cold]
     pub(super) fn fail(&mut self, line: u32, why: &str) {

@@ -13,13 +13,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rdma_sys::{ibv_wc, ibv_wc_status};
 
 use super::address::Address as QueuePairAddress;
+use super::bell::Bell;
 use super::choice::Chosen;
 use super::device::{cure, open_chosen};
 use super::greeter::{Greeter, warn_late};
@@ -57,6 +58,8 @@ pub struct Uc {
     lines: Lines,
     greeter: Greeter,
     channel: Arc<Channel>,
+    /// Tells of the channel as long as there is a device.
+    bell: Bell,
     rank: u32,
     /// Buffers in which something has come: whose, which, and how much.
     come: VecDeque<(u32, u32, u32)>,
@@ -144,10 +147,12 @@ impl Uc {
         let who = (&*config.job, config.rank, config.secret);
         let greeter =
             Greeter::open(who, (&lines.pd, &channel, &lines.chosen), settings.verbs.patience)?;
+        let bell = Bell::new([channel.fd()]).map_err(|error| format!("no epoll set: {error}"))?;
         Ok(Uc {
             lines,
             greeter,
             channel,
+            bell,
             rank: config.rank,
             come: VecDeque::new(),
             wait: settings.limits.patience / WAIT_SHARE,
@@ -162,10 +167,13 @@ impl Uc {
     #[inline]
     fn look(&mut self) -> bool {
         let mut batch = [const { MaybeUninit::uninit() }; BATCH];
-        let completions = self.lines.cq.poll(&mut batch).unwrap_or_else(|_| {
-            self.is_broken = true;
-            &[]
-        });
+        let completions = match self.lines.cq.poll(&mut batch) {
+            Ok(completions) => completions,
+            Err(error) => {
+                self.break_off(&error);
+                &[]
+            }
+        };
         for completion in completions {
             self.take(completion);
         }
@@ -226,9 +234,27 @@ impl Uc {
         self.due = self.greeter.meet.due();
     }
 
+    /// Nothing comes or goes any more.
+    #[cold]
+    fn break_off(&mut self, why: &io::Error) {
+        if std::mem::replace(&mut self.is_broken, true) {
+            return;
+        }
+        tracing::warn!(
+            "{} carries no unreliable connections any more: {why}; look at the kernel log (dmesg) of this host",
+            self.lines.chosen.device
+        );
+        self.greeter.mute();
+        self.lines.close_all();
+        self.bell.forget(self.channel.fd());
+    }
+
     /// What becomes of a datagram where there is no connection.
     #[cold]
     fn without_line(&mut self, line: u32) -> Fate {
+        if self.is_broken {
+            return Fate::NoWay(io::Error::other("the device takes no more work"));
+        }
         let now = self.lines.now();
         if self.lines.state(line) == State::Asleep {
             let Some((rank, to)) = self.lines.call(line) else {
@@ -332,8 +358,12 @@ impl Carrier for Uc {
     }
 
     fn arm(&mut self) -> bool {
-        self.channel.quiet();
-        let is_armed = self.lines.cq.arm() && self.greeter.arm();
+        if !self.is_broken
+            && let Err(error) = self.channel.quiet()
+        {
+            self.break_off(&error);
+        }
+        let is_armed = self.is_broken || self.lines.cq.arm() && self.greeter.arm();
         // What came before that is no event any more.
         let came = self.look() | self.greet();
         self.is_armed = true;
@@ -348,7 +378,7 @@ impl Carrier for Uc {
     }
 
     fn news(&self) -> BorrowedFd<'_> {
-        self.channel.fd()
+        self.bell.as_fd()
     }
 }
 

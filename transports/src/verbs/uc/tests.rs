@@ -4,6 +4,7 @@ use rdma_sys::ibv_wc_status::IBV_WC_WR_FLUSH_ERR;
 
 use super::*;
 use crate::sys::inet::Run;
+use crate::sys::wait::until_readable;
 use crate::verbs::hello::{Numbers, Pair};
 use crate::verbs::made_up::{self, MadeUp};
 use crate::verbs::meet::Ends;
@@ -64,4 +65,17 @@ fn what_a_queue_pair_told_of_before_it_was_brought_back_does_not_fail_it_again()
         assert!(!is_back || uc.lines.state(line) == State::Up, "it has failed again");
     }
     assert!(is_back);
+}
+
+#[test]
+fn a_removed_device_wakes_nobody_and_carries_nothing() {
+    let device = MadeUp::new();
+    let (mut uc, line, _) = connected(&device);
+    assert!(uc.arm());
+    device.state().remove();
+    assert!(until_readable([Some(uc.news())], Duration::ZERO).unwrap());
+    let is_armed = uc.arm() || uc.arm();
+    assert!(is_armed && !until_readable([Some(uc.news())], Duration::ZERO).unwrap());
+    assert!(matches!(uc.without_line(line), Fate::NoWay(_)));
+    assert_eq!((uc.lines.state(line), uc.put_off()), (State::Closed, None));
 }

@@ -13,13 +13,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
 use rdma_sys::ibv_wc_status;
 
 use super::address::{Address as QueuePairAddress, PortAddress};
+use super::bell::Bell;
 use super::choice::Chosen;
 use super::device::{Limits, cure, open_chosen};
 use super::objects::{BATCH, Channel, Context, Cq, Pd};
@@ -70,6 +71,8 @@ pub struct Ud {
     ways: Ways,
     cq: Arc<Cq>,
     channel: Arc<Channel>,
+    /// Tells of the channel as long as there is a device.
+    bell: Bell,
     pd: Arc<Pd>,
     chosen: Chosen,
     place: Place,
@@ -168,6 +171,7 @@ impl Ud {
             come: VecDeque::with_capacity(hears as usize),
             ways: Ways::new(&pd, &chosen),
             cq,
+            bell: Bell::new([channel.fd()])?,
             channel,
             pd,
             place: Place { address, mtu: chosen.mtu },
@@ -238,9 +242,12 @@ impl Ud {
     #[inline]
     fn look(&mut self) -> bool {
         let mut batch = [const { MaybeUninit::uninit() }; BATCH];
-        let Ok(completions) = self.cq.poll(&mut batch) else {
-            self.is_broken = true;
-            return false;
+        let completions = match self.cq.poll(&mut batch) {
+            Ok(completions) => completions,
+            Err(error) => {
+                self.break_off(&error);
+                return false;
+            }
         };
         let mut came = 0;
         for completion in completions {
@@ -266,6 +273,20 @@ impl Ud {
     #[inline]
     fn has_room(&mut self) -> bool {
         self.senders.find_room() || self.look() && self.senders.find_room()
+    }
+
+    /// Nothing comes or goes any more.
+    #[cold]
+    fn break_off(&mut self, why: &io::Error) {
+        if std::mem::replace(&mut self.is_broken, true) {
+            return;
+        }
+        tracing::warn!(
+            "{} carries no datagrams any more: {why}; look at the kernel log (dmesg) of this host",
+            self.chosen.device
+        );
+        self.senders.break_off();
+        self.bell.forget(self.channel.fd());
     }
 }
 
@@ -332,9 +353,9 @@ impl Carrier for Ud {
     #[inline]
     fn give_back(&mut self, lent: Lent) {
         let Lent { pool, owner: chunk, buffer, .. } = lent;
-        if self.listen(&pool, buffer).is_err() {
+        if let Err(error) = self.listen(&pool, buffer) {
             // A queue pair in error takes no more.
-            self.is_broken = true;
+            self.break_off(&error);
         }
         self.pools[chunk as usize] = Some(pool);
     }
@@ -344,12 +365,21 @@ impl Carrier for Ud {
     }
 
     fn arm(&mut self) -> bool {
-        self.channel.quiet();
+        if self.is_broken {
+            return self.come.is_empty();
+        }
+        if let Err(error) = self.channel.quiet() {
+            self.break_off(&error);
+            return false;
+        }
         // What came before that is no event any more.
         self.cq.arm() && !self.look() && self.come.is_empty()
     }
 
     fn news(&self) -> BorrowedFd<'_> {
-        self.channel.fd()
+        self.bell.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests;

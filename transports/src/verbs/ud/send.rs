@@ -110,6 +110,11 @@ impl Senders {
         self.all.iter().all(|sender| sender.is_broken)
     }
 
+    /// Nobody sends any more.
+    pub(super) fn break_off(&mut self) {
+        self.all.iter_mut().for_each(|sender| sender.is_broken = true);
+    }
+
     /// Sends a datagram that lies in these runs by the queue pair whose turn it is, which has room.
     ///
     /// # Safety
