@@ -5,15 +5,11 @@
 
 use std::io;
 
-fn membarrier(command: libc::c_int) -> io::Result<()> {
-    // SAFETY: the call takes three integers and touches no memory of ours.
-    let answer = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
-    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
+use rustix::thread::{MembarrierCommand, membarrier};
 
 /// Registers this process as one in whose threads [`everywhere`] fences. Whether it worked.
 pub fn register() -> bool {
-    membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED).is_ok()
+    membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }
 
 /// A full memory fence in every running thread of every registered process.
@@ -21,7 +17,7 @@ pub fn register() -> bool {
 /// # Errors
 /// The kernel does not know the command; nothing was fenced.
 pub fn everywhere() -> io::Result<()> {
-    membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED)
+    Ok(membarrier(MembarrierCommand::GlobalExpedited)?)
 }
 
 #[cfg(test)]

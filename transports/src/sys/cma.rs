@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rustix::process::{PTracer, set_ptracer};
+
 use super::alike::{self, ASIDE_BYTES};
 
 /// Copies up to `len` bytes at address `from` of process `pid` to `to`; returns how many were copied.
@@ -165,9 +167,8 @@ fn whole(len: usize, mut more: impl FnMut(usize) -> io::Result<usize>) -> io::Re
 pub fn allow_readers() {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     if scope.is_ok_and(|scope| scope.trim() == "1") {
-        // SAFETY: two integer arguments; the call touches no memory. Its failure leaves
-        // cross-memory copies refused, which the probe of each peer finds out.
-        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+        // Its failure leaves cross-memory copies refused, which the probe of each peer finds out.
+        let _ = set_ptracer(PTracer::Any);
     }
 }
 

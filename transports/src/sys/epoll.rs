@@ -1,7 +1,12 @@
 //! A set of descriptors that tells which of them have news (epoll(7)): as long as they have, or once.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
 
 /// Pieces of news taken in one look.
 const NEWS_MAX: usize = 64;
@@ -20,14 +25,13 @@ pub enum Interest {
 }
 
 impl Interest {
-    fn events(self) -> u32 {
-        let events = match self {
-            Interest::Read => libc::EPOLLIN,
-            Interest::Fresh => libc::EPOLLIN | libc::EPOLLET,
-            Interest::Write => libc::EPOLLOUT,
-            Interest::ReadWrite => libc::EPOLLIN | libc::EPOLLOUT,
-        };
-        events as u32
+    fn events(self) -> EventFlags {
+        match self {
+            Interest::Read => EventFlags::IN,
+            Interest::Fresh => EventFlags::IN | EventFlags::ET,
+            Interest::Write => EventFlags::OUT,
+            Interest::ReadWrite => EventFlags::IN | EventFlags::OUT,
+        }
     }
 }
 
@@ -54,13 +58,7 @@ impl Epoll {
     /// # Errors
     /// The kernel's.
     pub fn new() -> io::Result<Epoll> {
-        // SAFETY: integers only.
-        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a descriptor that the kernel just made and nobody else owns.
-        Ok(Epoll { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+        Ok(Epoll { fd: epoll::create(CreateFlags::CLOEXEC)? })
     }
 
     /// Adds a descriptor under a number.
@@ -68,7 +66,7 @@ impl Epoll {
     /// # Errors
     /// The kernel's.
     pub fn add(&self, fd: BorrowedFd<'_>, key: u64, interest: Interest) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd, key, interest)
+        Ok(epoll::add(&self.fd, fd, EventData::new_u64(key), interest.events())?)
     }
 
     /// Changes what a descriptor is waited for, and its number.
@@ -76,7 +74,7 @@ impl Epoll {
     /// # Errors
     /// The kernel's.
     pub fn change(&self, fd: BorrowedFd<'_>, key: u64, interest: Interest) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, key, interest)
+        Ok(epoll::modify(&self.fd, fd, EventData::new_u64(key), interest.events())?)
     }
 
     /// Takes a descriptor out of the set.
@@ -84,15 +82,7 @@ impl Epoll {
     /// # Errors
     /// The kernel's.
     pub fn remove(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_DEL, fd, 0, Interest::Read)
-    }
-
-    fn control(&self, what: i32, fd: BorrowedFd<'_>, key: u64, to: Interest) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: to.events(), u64: key };
-        // SAFETY: one event, ours for the call.
-        let answer =
-            unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), what, fd.as_raw_fd(), &raw mut event) };
-        if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        Ok(epoll::delete(&self.fd, fd)?)
     }
 
     /// Takes the news that there are now, without waiting.
@@ -100,19 +90,18 @@ impl Epoll {
     /// # Errors
     /// The kernel's.
     pub fn look(&self, mut each: impl FnMut(News)) -> io::Result<()> {
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; NEWS_MAX];
-        let fd = self.fd.as_raw_fd();
-        // SAFETY: the kernel writes at most `NEWS_MAX` events into memory of ours.
-        let n = unsafe { libc::epoll_wait(fd, events.as_mut_ptr(), NEWS_MAX as i32, 0) };
-        let Ok(n) = usize::try_from(n) else {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
+        const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut room = [MaybeUninit::<Event>::uninit(); NEWS_MAX];
+        let events = match epoll::wait(&self.fd, &mut room, Some(&AT_ONCE)) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
         };
-        let failed = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
-        for event in &events[..n] {
-            let (events, key) = (event.events, event.u64);
-            let has = |what: i32| events & (what as u32 | failed) != 0;
-            each(News { key, readable: has(libc::EPOLLIN), writable: has(libc::EPOLLOUT) });
+        let failed = EventFlags::ERR | EventFlags::HUP;
+        for event in events {
+            let (events, key) = (event.flags, event.data.u64());
+            let has = |what: EventFlags| events.intersects(what | failed);
+            each(News { key, readable: has(EventFlags::IN), writable: has(EventFlags::OUT) });
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ use std::mem;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use rustix::net::SocketAddrAny;
+
 /// A run of bytes for the kernel.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
@@ -58,6 +60,7 @@ impl Run {
     }
 }
 
+/// Sets an option that has no name in `rustix`.
 pub(super) fn option(
     fd: BorrowedFd<'_>,
     level: i32,
@@ -71,7 +74,7 @@ pub(super) fn option(
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// An address as the kernel takes it.
+/// An address as the kernel takes it, with each datagram that is sent.
 pub(super) fn address(of: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: plain data, for which zeros are a value.
     let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
@@ -124,18 +127,10 @@ pub(super) fn from_kernel(storage: &libc::sockaddr_storage) -> Option<SocketAddr
     }
 }
 
-/// Which end of a connection is asked for.
-type WhichEnd =
-    unsafe extern "C" fn(libc::c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> libc::c_int;
-
-/// The address of one end of a socket: `getsockname` or `getpeername`.
-pub(super) fn end_of(fd: BorrowedFd<'_>, which: WhichEnd) -> io::Result<Option<SocketAddr>> {
-    // SAFETY: plain data, for which zeros are a value.
-    let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
-    let mut len = mem::size_of_val(&storage) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes into storage of ours.
-    let answer = unsafe { which(fd.as_raw_fd(), (&raw mut storage).cast(), &raw mut len) };
-    if answer == 0 { Ok(from_kernel(&storage)) } else { Err(io::Error::last_os_error()) }
+/// The address of one end of a socket, as the kernel has told it, if it is of the Internet.
+pub(super) fn end_of(told: SocketAddrAny) -> Option<SocketAddr> {
+    let at = SocketAddr::try_from(told).ok()?;
+    Some(SocketAddr::new(at.ip().to_canonical(), at.port()))
 }
 
 /// The answer of a call that may find nothing to do now.

@@ -8,8 +8,7 @@ use launch_wire::control::mapping::Mapping;
 
 /// Bytes of a page of this machine's memory.
 pub fn page_bytes() -> usize {
-    // SAFETY: an integer alone.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+    rustix::param::page_size()
 }
 
 /// Goes through the mappings, from low addresses to high ones, until `each` has seen enough.

@@ -1,17 +1,15 @@
 //! Shared memory in this address space: mappings of files (see `shared_file`), and their pages.
 
 use std::alloc::Layout;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::{self, NonNull};
 
 pub use mpi_core::room::PAGE;
+use rustix::io::pwritev;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use super::shared_file::{Identity, SharedFile};
-
-/// `MADV_POPULATE_READ` and `MADV_POPULATE_WRITE` (Linux 5.14).
-const MADV_POPULATE_READ: libc::c_int = 22;
-const MADV_POPULATE_WRITE: libc::c_int = 23;
 
 /// Shared bytes in this address space until dropped. Other processes write them at any time.
 #[derive(Debug)]
@@ -31,7 +29,7 @@ impl Mapping {
     /// The kernel's.
     pub fn new(fd: impl AsFd, offset: u64, len: usize) -> io::Result<Mapping> {
         // SAFETY: a new range chosen by the kernel; nothing of ours is replaced.
-        unsafe { Mapping::at(ptr::null_mut(), 0, fd, offset, len) }
+        unsafe { Mapping::at(ptr::null_mut(), MapFlags::empty(), fd, offset, len) }
     }
 
     /// Maps the first bytes of `fd`, as many as the layout says, at an address that it allows.
@@ -48,7 +46,7 @@ impl Mapping {
         let before = room.base.align_offset(align);
         // SAFETY: the pages that are replaced are the room's, which nobody uses.
         let mapping =
-            unsafe { Mapping::at(room.base.wrapping_add(before), libc::MAP_FIXED, fd, 0, len) }?;
+            unsafe { Mapping::at(room.base.wrapping_add(before), MapFlags::FIXED, fd, 0, len) }?;
         room.give_back_around(before, pages);
         Ok(mapping)
     }
@@ -59,24 +57,19 @@ impl Mapping {
     /// What `MAP_FIXED` among the flags replaces is nobody's.
     unsafe fn at(
         at: *mut u8,
-        flags: libc::c_int,
+        flags: MapFlags,
         fd: impl AsFd,
         offset: u64,
         len: usize,
     ) -> io::Result<Mapping> {
-        let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let flags = flags | libc::MAP_SHARED | libc::MAP_NORESERVE;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let fd = fd.as_fd().as_raw_fd();
+        let flags = flags | MapFlags::SHARED | MapFlags::NORESERVE;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: by the promise of the caller.
-        let at = unsafe { libc::mmap(at.cast(), len, access, flags, fd, offset) };
-        if at == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let at = unsafe { mmap(at.cast(), len, access, flags, fd, offset) }?;
         let base = NonNull::new(at.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         // Shared bytes are in no core file: each process would write gigabytes of holes, its own and all its peers'.
         // SAFETY: the range was just mapped; the advice changes no byte, and its failure harms nothing.
-        unsafe { libc::madvise(at, len, libc::MADV_DONTDUMP) };
+        let _ = unsafe { madvise(at, len, Advice::LinuxDontDump) };
         Ok(Mapping { base, len })
     }
 
@@ -123,8 +116,9 @@ unsafe impl Send for Backing {}
 impl Backing {
     /// That of a mapping of a file from an offset on.
     pub fn of(map: &Mapping, from: u64, file: &SharedFile) -> Backing {
-        let fd = file.as_fd().as_raw_fd();
-        Backing { fd, identity: Identity::of(fd), from, base: map.base(), len: map.len() }
+        let fd = file.as_fd();
+        let (fd, identity) = (fd.as_raw_fd(), Identity::of(fd));
+        Backing { fd, identity, from, base: map.base(), len: map.len() }
     }
 
     /// Makes pages be there of bytes that nobody has any use for, which are zeros then. A page that is written to the
@@ -137,30 +131,28 @@ impl Backing {
         let offset = at.addr().wrapping_sub(self.base.addr());
         let is_within = offset.checked_add(len).is_some_and(|end| end <= self.len);
         // A program that closes descriptors that it does not know may have a file of its own under this number now.
+        // SAFETY: the file is still there by the caller's promise; another's is told by its identity.
+        let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
         let is_written = is_within
-            && Identity::of(self.fd) == self.identity
-            && write_zeros(self.fd, self.from as usize + offset, len);
+            && Identity::of(fd) == self.identity
+            && write_zeros(fd, self.from + offset as u64, len);
         // What is in the file is mapped together by a call for readers, and may be written all the same.
         populate(at, len, !is_written);
     }
 }
 
 /// Writes zeros to a file; whether all.
-fn write_zeros(fd: RawFd, offset: usize, len: usize) -> bool {
+fn write_zeros(fd: BorrowedFd<'_>, offset: u64, len: usize) -> bool {
     const PIECES: usize = 64;
     static ZEROS: [u8; PAGE] = [0; PAGE];
-    let (mut at, end) = (offset, offset + len);
-    while at < end {
-        let iov_base = (&raw const ZEROS).cast_mut().cast();
-        let mut pieces = [libc::iovec { iov_base, iov_len: PAGE }; PIECES];
-        let used = (end - at).div_ceil(PAGE).min(PIECES);
-        pieces[used - 1].iov_len = (end - at - (used - 1) * PAGE).min(PAGE);
-        let pieces = &pieces[..used];
-        // SAFETY: the kernel reads at most a page of zeros for each piece.
-        let n =
-            unsafe { libc::pwritev(fd, pieces.as_ptr(), used as libc::c_int, at as libc::off_t) };
-        match usize::try_from(n) {
-            Ok(n) if n > 0 => at += n,
+    let mut done = 0;
+    while done < len {
+        let left = len - done;
+        let mut pieces = [IoSlice::new(&ZEROS); PIECES];
+        let used = left.div_ceil(PAGE).min(PIECES);
+        pieces[used - 1] = IoSlice::new(&ZEROS[..(left - (used - 1) * PAGE).min(PAGE)]);
+        match pwritev(fd, &pieces[..used], offset + done as u64) {
+            Ok(n) if n > 0 => done += n,
             _ => return false,
         }
     }
@@ -170,15 +162,16 @@ fn write_zeros(fd: RawFd, offset: usize, len: usize) -> bool {
 /// As [`Mapping::populate`], of a range of addresses.
 pub fn populate(at: *mut u8, len: usize, for_writing: bool) {
     let skew = at.addr() % PAGE;
-    let advice = if for_writing { MADV_POPULATE_WRITE } else { MADV_POPULATE_READ };
+    // Linux 5.14.
+    let advice = if for_writing { Advice::LinuxPopulateWrite } else { Advice::LinuxPopulateRead };
     // SAFETY: the advice changes no byte; of a range that is not mapped it is refused.
-    unsafe { libc::madvise(at.wrapping_sub(skew).cast(), len + skew, advice) };
+    let _ = unsafe { madvise(at.wrapping_sub(skew).cast(), len + skew, advice) };
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `new`, and whoever took its address gave it back.
-        unsafe { libc::munmap(self.base().cast(), self.len) };
+        let _ = unsafe { munmap(self.base().cast(), self.len) };
     }
 }
 
@@ -190,12 +183,9 @@ struct Room {
 
 impl Room {
     fn keep(len: usize) -> io::Result<Room> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new range chosen by the kernel; nothing of ours is replaced.
-        let at = unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
-        if at == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let at = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::empty(), flags) }?;
         Ok(Room { base: at.cast(), len })
     }
 
@@ -214,7 +204,7 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         // SAFETY: the range is this room's alone.
-        unsafe { libc::munmap(self.base.cast(), self.len) };
+        let _ = unsafe { munmap(self.base.cast(), self.len) };
     }
 }
 

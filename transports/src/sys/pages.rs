@@ -3,6 +3,8 @@
 use std::io;
 use std::ptr;
 
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
 /// Zeroed pages until dropped. Children of the process do not have them: the device goes on with the parent's.
 #[derive(Debug)]
 pub struct Pages {
@@ -19,19 +21,13 @@ impl Pages {
     /// # Errors
     /// The kernel's.
     pub fn new(len: usize) -> io::Result<Pages> {
-        let (access, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: new pages, wherever the kernel likes.
-        let base = unsafe { libc::mmap(ptr::null_mut(), len, access, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), len, access, MapFlags::PRIVATE) }?;
         let pages = Pages { base: base.cast(), len };
         // SAFETY: our own pages, which no child of the process uses.
-        match unsafe { libc::madvise(base, len, libc::MADV_DONTFORK) } {
-            0 => Ok(pages),
-            _ => Err(io::Error::last_os_error()),
-        }
+        unsafe { madvise(base, len, Advice::LinuxDontFork) }?;
+        Ok(pages)
     }
 
     /// The byte at a place within them.
@@ -51,6 +47,6 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, and nobody else's.
-        unsafe { libc::munmap(self.base.cast(), self.len) };
+        let _ = unsafe { munmap(self.base.cast(), self.len) };
     }
 }

@@ -1,10 +1,11 @@
 //! Other processes of this host, by their numbers.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use super::shared_file::owned;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
 use super::{cma, wait};
 
 /// A copy of another process's descriptor (Linux 5.6), where the kernel lets this one look into that.
@@ -12,9 +13,7 @@ use super::{cma, wait};
 /// # Errors
 /// The kernel's.
 pub fn descriptor_of(pid: i32, fd: i32) -> io::Result<OwnedFd> {
-    let process = handle_of(pid)?;
-    // SAFETY: integers only, on a descriptor we own.
-    owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
+    Ok(pidfd_getfd(handle_of(pid)?, fd, PidfdGetfdFlags::empty())?)
 }
 
 /// Whether the process `pid`, whose memory this one may read, has ended, so that no thread of it is in
@@ -34,8 +33,9 @@ fn handle_of(pid: i32) -> io::Result<OwnedFd> {
     if is_under_valgrind() {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    // SAFETY: integers only.
-    owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })
+    // What another process says of itself may be no number of a process.
+    let pid = Pid::from_raw(pid.max(0)).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
 /// Calls `start` while this thread takes no signals, so that a thread started there never runs a handler.

@@ -5,18 +5,18 @@
 //! was never linked takes their place: it cannot be sealed, so it has to belong to the user, whose processes could
 //! harm this one anyway.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+
+use rustix::fs::{
+    FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
+    fcntl_get_seals, fstat, fstatvfs, ftruncate, memfd_create, open,
+};
+use rustix::io::{Errno, pread};
 
 use super::limits::Limits;
 use super::socket::own_uid;
-
-/// `MFD_NOEXEC_SEAL` (Linux 6.3), which also allows sealing.
-const MFD_NOEXEC_SEAL: libc::c_uint = 0x8;
-const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// Which file a descriptor is of: device and inode. Programs that close all descriptors make room for others of
 /// the same number.
@@ -25,8 +25,8 @@ pub struct Identity(u64, u64);
 
 impl Identity {
     /// That of the file behind a descriptor, if there is one.
-    pub fn of(fd: RawFd) -> Option<Identity> {
-        stat(fd).ok().map(|stat| Identity(stat.st_dev, stat.st_ino))
+    pub fn of(fd: impl AsFd) -> Option<Identity> {
+        fstat(fd).ok().map(|stat| Identity(stat.st_dev, stat.st_ino))
     }
 }
 
@@ -67,11 +67,9 @@ impl SharedFile {
     /// # Errors
     /// Somebody could take its pages away: it is neither a memfd of sealed size nor an unlinked file of this user.
     pub fn adopt(fd: OwnedFd) -> io::Result<SharedFile> {
-        // SAFETY: integers only, on a descriptor we own.
-        let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
-        let is_sealed = seals >= 0 && seals & libc::F_SEAL_SHRINK != 0;
-        let stat = stat(fd.as_raw_fd())?;
-        let is_file = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
+        let is_sealed = fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
+        let stat = fstat(&fd)?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let is_own = is_file && stat.st_nlink == 0 && stat.st_uid == own_uid();
         if !(is_sealed || is_own) {
             return Err(io::Error::other(
@@ -82,7 +80,7 @@ impl SharedFile {
     }
 
     fn known(fd: OwnedFd) -> io::Result<SharedFile> {
-        let stat = stat(fd.as_raw_fd())?;
+        let stat = fstat(&fd)?;
         let size = u64::try_from(stat.st_size).map_err(|_| io::ErrorKind::InvalidData)?;
         Ok(SharedFile { fd, size, identity: Identity(stat.st_dev, stat.st_ino) })
     }
@@ -94,19 +92,14 @@ impl SharedFile {
 
     /// Whether the descriptor is still that of this file.
     pub fn is_there(&self) -> bool {
-        Identity::of(self.fd.as_raw_fd()) == Some(self.identity)
+        Identity::of(&self.fd) == Some(self.identity)
     }
 
     /// Gives the pages of a range back to the kernel; they read as zeros again. Failure keeps them, which is safe.
     pub fn release(&self, offset: u64, len: u64) {
-        let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        let (Ok(offset), Ok(len)) = (libc::off_t::try_from(offset), libc::off_t::try_from(len))
-        else {
-            return;
-        };
+        let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         if len > 0 && self.is_there() {
-            // SAFETY: integers only, on a descriptor we own.
-            unsafe { libc::fallocate(self.fd.as_raw_fd(), how, offset, len) };
+            let _ = fallocate(&self.fd, how, offset, len);
         }
     }
 }
@@ -118,23 +111,16 @@ impl AsFd for SharedFile {
 }
 
 fn sealed_memfd(len: u64) -> io::Result<OwnedFd> {
-    let fd = match memfd_create(libc::MFD_CLOEXEC | MFD_NOEXEC_SEAL) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            memfd_create(libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)?
+    // Linux 6.3 lets it be said that nobody will execute it, which also allows sealing.
+    let fd = match memfd_create(c"ferrite", MemfdFlags::CLOEXEC | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => {
+            memfd_create(c"ferrite", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?
         }
         other => other?,
     };
-    set_size(&fd, len)?;
-    // SAFETY: integers only, on a descriptor we own.
-    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, SEALS) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    ftruncate(&fd, len)?;
+    fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(fd)
-}
-
-fn memfd_create(flags: libc::c_uint) -> io::Result<OwnedFd> {
-    // SAFETY: the name is a constant C string.
-    owned(unsafe { libc::memfd_create(c"ferrite".as_ptr(), flags) }.into())
 }
 
 /// Whether a sandbox or an old kernel has no memfds.
@@ -167,47 +153,15 @@ fn unlinked(len: u64, why: &io::Error) -> io::Result<OwnedFd> {
 }
 
 fn unlinked_in(folder: &Path, len: u64) -> io::Result<OwnedFd> {
-    let path =
-        CString::new(folder.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_EXCL | libc::O_CLOEXEC;
-    // SAFETY: a C string, which outlives the call.
-    let fd = owned(unsafe { libc::open(path.as_ptr(), flags, 0o600) }.into())?;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
+    let fd = open(folder, flags, Mode::RUSR | Mode::WUSR)?;
+    let system = fstatvfs(&fd)?;
     // A page for which the file system has no room is a signal when it is touched.
-    if free_bytes(&fd)? < len {
+    if system.f_bavail.saturating_mul(system.f_frsize) < len {
         return Err(io::ErrorKind::StorageFull.into());
     }
-    set_size(&fd, len)?;
+    ftruncate(&fd, len)?;
     Ok(fd)
-}
-
-/// Bytes that a file system has left for this user.
-fn free_bytes(fd: &OwnedFd) -> io::Result<u64> {
-    // SAFETY: `statvfs` is plain data, for which zeros are a value.
-    let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one statvfs, which is ours.
-    match unsafe { libc::fstatvfs(fd.as_raw_fd(), &mut stat) } {
-        0 => Ok(stat.f_bavail.saturating_mul(stat.f_frsize)),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn set_size(fd: &OwnedFd, len: u64) -> io::Result<()> {
-    let size = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: integers only, on a descriptor we own.
-    match unsafe { libc::ftruncate(fd.as_raw_fd(), size) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn stat(fd: RawFd) -> io::Result<libc::stat> {
-    // SAFETY: `stat` is plain data, for which zeros are a value.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one stat, which is ours; it refuses what is no descriptor.
-    match unsafe { libc::fstat(fd, &mut stat) } {
-        0 => Ok(stat),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 fn check_file_limit(len: u64) -> io::Result<()> {
@@ -221,39 +175,26 @@ fn check_file_limit(len: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A descriptor that the kernel has just made, or why not.
-pub(super) fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
-    match RawFd::try_from(answer) {
-        // SAFETY: nobody else owns it.
-        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Reads bytes of a file at an offset, without a mapping.
 ///
 /// # Errors
 /// The kernel's, or it ends before.
 pub fn read_at(fd: &OwnedFd, to: &mut [u8], offset: u64) -> io::Result<()> {
-    let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: the kernel writes at most so many bytes, which are ours.
-    let n = unsafe { libc::pread(fd.as_raw_fd(), to.as_mut_ptr().cast(), to.len(), offset) };
-    match usize::try_from(n) {
-        Ok(n) if n == to.len() => Ok(()),
-        Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
-        Err(_) => Err(io::Error::last_os_error()),
-    }
+    let wanted = to.len();
+    let n = pread(fd, to, offset)?;
+    if n == wanted { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
+
     use crate::sys::memory::{Mapping, PAGE};
 
     /// Whether the size of a file can be changed.
     fn can_shrink(file: &SharedFile) -> bool {
-        // SAFETY: integers only.
-        unsafe { libc::ftruncate(file.as_fd().as_raw_fd(), 0) == 0 }
+        ftruncate(file, 0).is_ok()
     }
 
     #[test]

@@ -3,9 +3,15 @@
 //! The kernel puts the sender's credentials on every datagram and moves descriptors along; an
 //! abstract name leaves nothing in the file system (unix(7)).
 
-use std::io;
-use std::mem;
+use std::io::{self, IoSlice};
+use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix,
+    SocketFlags, SocketType, bind, sendmsg_addr, shutdown, socket_with, sockopt,
+};
 
 /// Bytes of an abstract name.
 pub const NAME_BYTES: usize = 16;
@@ -43,35 +49,11 @@ impl Datagram {
     /// # Errors
     /// The kernel's; `AddrInUse` when somebody has the name.
     pub fn bind(name: &Name) -> io::Result<Datagram> {
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: integers only.
-        let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a descriptor that the kernel just made and nobody else owns.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let on: libc::c_int = 1;
-        let size = mem::size_of_val(&on) as libc::socklen_t;
-        // SAFETY: one int, ours for the call. Before the bind, so that no datagram can arrive
-        // without its sender's credentials.
-        let answer = unsafe {
-            libc::setsockopt(
-                fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_PASSCRED,
-                (&raw const on).cast(),
-                size,
-            )
-        };
-        if answer != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let (address, len) = address(name);
-        // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
-        if unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
+        // Before the bind, so that no datagram can arrive without its sender's credentials.
+        sockopt::set_socket_passcred(&fd, true)?;
+        bind(&fd, &SocketAddrUnix::new_abstract_name(name)?)?;
         Ok(Datagram { fd })
     }
 
@@ -81,46 +63,30 @@ impl Datagram {
     /// `WouldBlock` when the receiver's queue is full; `ConnectionRefused` when no socket has
     /// that name, or its owner takes nothing more; else the kernel's.
     pub fn send(&self, to: &Name, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        let (mut address, address_len) = address(to);
-        let mut part = libc::iovec { iov_base: bytes.as_ptr() as *mut _, iov_len: bytes.len() };
-        let mut ancillary = Ancillary([0; 128]);
-        // SAFETY: `msghdr` is plain data, for which zeros are a value.
-        let mut message: libc::msghdr = unsafe { mem::zeroed() };
-        message.msg_name = (&raw mut address).cast();
-        message.msg_namelen = address_len;
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        if let Some(fd) = fd {
-            let raw = fd.as_raw_fd();
-            message.msg_control = ancillary.0.as_mut_ptr().cast();
-            // SAFETY: macros that compute sizes and addresses within `ancillary`, whose 128
-            // bytes hold one header and one descriptor.
-            unsafe {
-                message.msg_controllen = libc::CMSG_SPACE(mem::size_of::<RawFd>() as u32) as _;
-                let header = libc::CMSG_FIRSTHDR(&message);
-                (*header).cmsg_level = libc::SOL_SOCKET;
-                (*header).cmsg_type = libc::SCM_RIGHTS;
-                (*header).cmsg_len = libc::CMSG_LEN(mem::size_of::<RawFd>() as u32) as _;
-                libc::CMSG_DATA(header).cast::<RawFd>().write_unaligned(raw);
-            }
+        let to = SocketAddrUnix::new_abstract_name(to)?;
+        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut room);
+        if let Some(fd) = &fd {
+            ancillary.push(SendAncillaryMessage::ScmRights(std::slice::from_ref(fd)));
         }
-        // SAFETY: all that `message` points to lives until the end of this function.
-        let n = unsafe { libc::sendmsg(self.fd.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
-        if n >= 0 {
-            return Ok(());
+        let (parts, flags) = ([IoSlice::new(bytes)], SendFlags::NOSIGNAL);
+        match sendmsg_addr(&self.fd, &to, &parts, &mut ancillary, flags) {
+            Ok(_) => Ok(()),
+            Err(Errno::PIPE) => Err(io::ErrorKind::ConnectionRefused.into()),
+            Err(error) => Err(error.into()),
         }
-        let error = io::Error::last_os_error();
-        let is_closed = error.kind() == io::ErrorKind::BrokenPipe;
-        Err(if is_closed { io::ErrorKind::ConnectionRefused.into() } else { error })
     }
 
     /// Takes nothing more: whoever sends to this socket is refused.
     pub fn close(&self) {
-        // SAFETY: integers only. It fails if it was done before.
-        unsafe { libc::shutdown(self.fd.as_raw_fd(), libc::SHUT_RDWR) };
+        // It fails if it was done before.
+        let _ = shutdown(&self.fd, Shutdown::Both);
     }
 
     /// Takes the next datagram into `buffer` (a longer one is cut), or `None` if there is none.
+    ///
+    /// By the C library's call: `rustix` reads credentials into a number of a process that is never 0, and the
+    /// kernel tells 0 of a sender in another namespace.
     ///
     /// # Errors
     /// The kernel's.
@@ -153,17 +119,6 @@ impl AsFd for Datagram {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
-}
-
-fn address(name: &Name) -> (libc::sockaddr_un, libc::socklen_t) {
-    // SAFETY: `sockaddr_un` is plain data, for which zeros are a value.
-    let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    for (place, byte) in address.sun_path[1..].iter_mut().zip(name) {
-        *place = *byte as libc::c_char;
-    }
-    let len = mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + NAME_BYTES;
-    (address, len as libc::socklen_t)
 }
 
 /// Takes credentials and descriptors out of a received message; every descriptor gets an owner
@@ -203,8 +158,7 @@ unsafe fn take_ancillary(message: &libc::msghdr, arrival: &mut Arrival) {
 
 /// The user that this process acts for.
 pub fn own_uid() -> u32 {
-    // SAFETY: no arguments; never fails.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]

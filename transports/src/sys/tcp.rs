@@ -4,26 +4,32 @@
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::io::{Errno, Result as Answer};
+use rustix::net::{
+    AddressFamily, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect, getpeername,
+    getsockname, listen, shutdown, socket_with, sockopt,
+};
+
 pub use super::inet::Run;
-use super::inet::{address, end_of, from_kernel, now, option};
+use super::inet::{end_of, now, option};
 use super::limits::raise_descriptors;
 use super::wait;
 
 /// Connections that the kernel completes before this process accepts them. The kernel cuts it to
 /// its own limit.
-const BACKLOG: libc::c_int = 4096;
-/// Seconds between two questions of the kernel whether the other end is there.
-const QUESTION_GAP: libc::c_int = 1;
+const BACKLOG: i32 = 4096;
+/// The time between two questions of the kernel whether the other end is there.
+const QUESTION_GAP: Duration = Duration::from_secs(1);
 /// The longest pause between two tries to send the same again, where the kernel (6.15 and later) lets it be chosen:
 /// else the pauses double, and a cable that was cut for a minute is found mended only after up to another.
 const RESEND_GAP_MAX_MILLIS: libc::c_int = 1000;
 /// The option for it, which the C library does not name yet.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
 /// The congestion control that every kernel has and every user may choose, and that never paces.
-const UNPACED: &[u8] = b"reno";
+const UNPACED: &str = "reno";
 
 /// A socket that is connected or about to be.
 #[derive(Debug)]
@@ -37,23 +43,19 @@ pub struct Listener {
     fd: OwnedFd,
 }
 
-fn socket(family: libc::c_int) -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: integers only.
-    let fd = with_room(|| unsafe { libc::socket(family, kind, 0) });
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: a descriptor that the kernel just made and nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+fn socket_to(at: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(with_room(|| socket_with(family, SocketType::STREAM, flags, None))?)
 }
 
 /// Makes a descriptor. One for each peer may be more than the soft limit, which is low for the sake of
 /// programs that use `select`: it is raised only where the job could else not go on.
-fn with_room(mut make: impl FnMut() -> libc::c_int) -> libc::c_int {
-    let fd = make();
-    let is_full = fd < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EMFILE);
-    if is_full && raise_descriptors() { make() } else { fd }
+fn with_room<T>(mut make: impl FnMut() -> Answer<T>) -> Answer<T> {
+    match make() {
+        Err(Errno::MFILE) if raise_descriptors() => make(),
+        other => other,
+    }
 }
 
 impl Listener {
@@ -62,16 +64,9 @@ impl Listener {
     /// # Errors
     /// The kernel's.
     pub fn on(at: SocketAddr) -> io::Result<Listener> {
-        let fd = socket(if at.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 })?;
-        let (address, len) = address(at);
-        // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
-        if unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: integers only.
-        if unsafe { libc::listen(fd.as_raw_fd(), BACKLOG) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let fd = socket_to(at)?;
+        bind(&fd, &at)?;
+        listen(&fd, BACKLOG)?;
         Ok(Listener { fd })
     }
 
@@ -88,7 +83,7 @@ impl Listener {
     /// # Errors
     /// The kernel's.
     pub fn port(&self) -> io::Result<u16> {
-        let at = end_of(self.fd.as_fd(), libc::getsockname)?;
+        let at = end_of(getsockname(&self.fd)?);
         at.map(|at| at.port()).ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
@@ -102,27 +97,17 @@ impl Listener {
     /// # Errors
     /// The kernel's: descriptors are out, for instance.
     pub fn accept(&self) -> io::Result<Option<(Tcp, SocketAddr)>> {
-        // SAFETY: plain data, for which zeros are a value.
-        let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
-        let mut len = mem::size_of_val(&storage) as libc::socklen_t;
-        let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: the kernel writes at most `len` bytes into storage of ours.
-        let fd = with_room(|| unsafe {
-            libc::accept4(self.fd.as_raw_fd(), (&raw mut storage).cast(), &raw mut len, flags)
-        });
-        if fd < 0 {
-            let error = io::Error::last_os_error();
-            return match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::EINTR | libc::ECONNABORTED) => Ok(None),
-                // The kernel looks for a descriptor before it looks for a connection.
-                Some(libc::EMFILE | libc::ENFILE) if !self.is_called()? => Ok(None),
-                _ => Err(error),
-            };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        match with_room(|| acceptfrom_with(&self.fd, flags)) {
+            Ok((fd, from)) => {
+                let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
+                Ok(Some((Tcp { fd }, from.and_then(end_of).unwrap_or(nobody))))
+            }
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
+            // The kernel looks for a descriptor before it looks for a connection.
+            Err(Errno::MFILE | Errno::NFILE) if !self.is_called()? => Ok(None),
+            Err(error) => Err(error.into()),
         }
-        // SAFETY: a descriptor that the kernel just made and nobody else owns.
-        let socket = Tcp { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
-        let from = from_kernel(&storage).unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
-        Ok(Some((socket, from)))
     }
 }
 
@@ -139,61 +124,32 @@ impl Tcp {
     /// # Errors
     /// The kernel's, where it knows at once that there is no way.
     pub fn begin_connect(to: SocketAddr) -> io::Result<Tcp> {
-        let fd = socket(if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 })?;
-        let (address, len) = address(to);
-        // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
-        if unsafe { libc::connect(fd.as_raw_fd(), (&raw const address).cast(), len) } != 0 {
-            let error = io::Error::last_os_error();
-            if error.raw_os_error() != Some(libc::EINPROGRESS) {
-                return Err(error);
-            }
+        let fd = socket_to(to)?;
+        match connect(&fd, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(Tcp { fd }),
+            Err(error) => Err(error.into()),
         }
-        Ok(Tcp { fd })
     }
 
     /// What has gone wrong on the socket since this was last asked.
     pub fn failure(&self) -> Option<io::Error> {
-        let mut code: libc::c_int = 0;
-        let mut len = mem::size_of_val(&code) as libc::socklen_t;
-        // SAFETY: one int, ours for the call.
-        let answer = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ERROR,
-                (&raw mut code).cast(),
-                &raw mut len,
-            )
-        };
-        match (answer, code) {
-            (0, 0) => None,
-            (0, code) => Some(io::Error::from_raw_os_error(code)),
-            _ => Some(io::Error::last_os_error()),
-        }
+        let outcome = sockopt::socket_error(&self.fd).and_then(|outcome| outcome);
+        outcome.err().map(io::Error::from)
     }
 
     /// Whether the other end's host has taken the connection.
     pub fn is_connected(&self) -> bool {
-        end_of(self.fd.as_fd(), libc::getpeername).is_ok()
+        getpeername(&self.fd).is_ok()
     }
 
     /// If both ends are on this host, chooses a congestion control that does not pace: there is no
     /// network to be spared, and BBR holds a message back by a rate that it has measured while the
     /// other end computed. Whether that was done.
     pub fn hurry_within_host(&self) -> bool {
-        let end = |which| end_of(self.fd.as_fd(), which).ok().flatten().map(|at| at.ip());
-        let is_here = end(libc::getpeername).is_some_and(|ip| end(libc::getsockname) == Some(ip));
-        // SAFETY: the name is a constant, and the kernel reads as many bytes as it is told.
-        is_here
-            && unsafe {
-                libc::setsockopt(
-                    self.fd.as_raw_fd(),
-                    libc::IPPROTO_TCP,
-                    libc::TCP_CONGESTION,
-                    UNPACED.as_ptr().cast(),
-                    UNPACED.len() as libc::socklen_t,
-                ) == 0
-            }
+        let far = getpeername(&self.fd).ok().flatten().and_then(end_of);
+        let near = getsockname(&self.fd).ok().and_then(end_of);
+        let is_here = far.is_some() && far.map(|at| at.ip()) == near.map(|at| at.ip());
+        is_here && sockopt::set_tcp_congestion(&self.fd, UNPACED).is_ok()
     }
 
     /// Makes the socket one for frames: nothing is held back, an other end that does not take
@@ -203,20 +159,19 @@ impl Tcp {
     /// # Errors
     /// The kernel's.
     pub fn prepare(&self, buffer: usize, silence: Duration) -> io::Result<()> {
-        let fd = self.fd.as_fd();
+        let fd = &self.fd;
         let millis = libc::c_int::try_from(silence.as_millis()).unwrap_or(libc::c_int::MAX);
-        option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
-        option(fd, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis)?;
-        option(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+        sockopt::set_tcp_nodelay(fd, true)?;
+        sockopt::set_tcp_user_timeout(fd, millis.unsigned_abs())?;
+        sockopt::set_socket_keepalive(fd, true)?;
         // An older kernel refuses it, and goes on as it does.
-        let _ = option(fd, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, RESEND_GAP_MAX_MILLIS);
-        let idle = (millis / 1000).clamp(1, 32_000);
-        option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, idle)?;
-        option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, QUESTION_GAP)?;
-        let buffer = libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX);
+        let _ = option(fd.as_fd(), libc::IPPROTO_TCP, TCP_RTO_MAX_MS, RESEND_GAP_MAX_MILLIS);
+        sockopt::set_tcp_keepidle(fd, Duration::from_secs(silence.as_secs().clamp(1, 32_000)))?;
+        sockopt::set_tcp_keepintvl(fd, QUESTION_GAP)?;
         if buffer > 0 {
-            option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, buffer)?;
-            option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer)?;
+            let buffer = buffer.min(libc::c_int::MAX as usize);
+            sockopt::set_socket_send_buffer_size(fd, buffer)?;
+            sockopt::set_socket_recv_buffer_size(fd, buffer)?;
         }
         Ok(())
     }
@@ -298,8 +253,8 @@ impl Tcp {
 
     /// Says that nothing more will be sent.
     pub fn end(&self) {
-        // SAFETY: integers only. It fails only where the connection has ended already.
-        unsafe { libc::shutdown(self.fd.as_raw_fd(), libc::SHUT_WR) };
+        // It fails only where the connection has ended already.
+        let _ = shutdown(&self.fd, Shutdown::Write);
     }
 }
 

@@ -4,7 +4,12 @@
 use std::io;
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, connect, getsockname, socket_with,
+};
 
 use super::inet::{Run, address, end_of, from_kernel, now, option};
 
@@ -12,6 +17,8 @@ use super::inet::{Run, address, end_of, from_kernel, now, option};
 pub const TRAIN_MAX: usize = 64;
 /// Bytes of one train at most: what fits behind the headers of the largest packet.
 pub const TRAIN_BYTES_MAX: usize = 65_507;
+/// The largest buffer that the kernel can be asked for.
+const BYTES_MAX: usize = libc::c_int::MAX as usize;
 
 /// A socket.
 #[derive(Debug)]
@@ -31,23 +38,13 @@ impl Udp {
     /// The kernel's.
     pub fn on(at: SocketAddr) -> io::Result<Udp> {
         let is_v6 = at.is_ipv6();
-        let family = if is_v6 { libc::AF_INET6 } else { libc::AF_INET };
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: integers only.
-        let fd = unsafe { libc::socket(family, kind, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a descriptor that the kernel just made and nobody else owns.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let family = if is_v6 { AddressFamily::INET6 } else { AddressFamily::INET };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = socket_with(family, SocketType::DGRAM, flags, None)?;
         if is_v6 {
-            option(fd.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
+            sockopt::set_ipv6_v6only(&fd, false)?;
         }
-        let (address, len) = address(at);
-        // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
-        if unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        bind(&fd, &at)?;
         let socket = Udp { fd, is_v6 };
         socket.never_fragment()?;
         Ok(socket)
@@ -56,14 +53,13 @@ impl Udp {
     /// No datagram is cut on its way, nor held back by what the kernel believes about the way: who
     /// sends finds out what gets there (RFC 8899).
     fn never_fragment(&self) -> io::Result<()> {
-        let fd = self.fd.as_fd();
-        option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE).or_else(
+        match sockopt::set_ip_mtu_discover(&self.fd, Ipv4PathMtuDiscovery::PROBE) {
             // A socket of version 6 alone has no such option.
-            |error| if self.is_v6 { Ok(()) } else { Err(error) },
-        )?;
+            Err(error) if !self.is_v6 => return Err(error.into()),
+            _ => {}
+        }
         if self.is_v6 {
-            let how = libc::IP_PMTUDISC_PROBE;
-            option(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, how)?;
+            sockopt::set_ipv6_mtu_discover(&self.fd, Ipv6PathMtuDiscovery::PROBE)?;
         }
         Ok(())
     }
@@ -73,7 +69,7 @@ impl Udp {
     /// # Errors
     /// The kernel's.
     pub fn port(&self) -> io::Result<u16> {
-        let at = end_of(self.fd.as_fd(), libc::getsockname)?;
+        let at = end_of(getsockname(&self.fd)?);
         at.map(|at| at.port()).ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
@@ -82,7 +78,11 @@ impl Udp {
     /// # Errors
     /// The kernel's.
     pub fn set_receive_bytes(&self, bytes: usize) -> io::Result<()> {
-        self.set_buffer(bytes, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF])
+        let (fd, bytes) = (&self.fd, bytes.min(BYTES_MAX));
+        // Beyond the system's limit if this user may, else up to it.
+        sockopt::set_socket_recv_buffer_size_force(fd, bytes)
+            .or_else(|_| sockopt::set_socket_recv_buffer_size(fd, bytes))?;
+        Ok(())
     }
 
     /// The same for what is on its way out.
@@ -90,14 +90,10 @@ impl Udp {
     /// # Errors
     /// The kernel's.
     pub fn set_send_bytes(&self, bytes: usize) -> io::Result<()> {
-        self.set_buffer(bytes, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF])
-    }
-
-    /// Beyond the system's limit if this user may, else up to it.
-    fn set_buffer(&self, bytes: usize, [force, ask]: [i32; 2]) -> io::Result<()> {
-        let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-        let set = |name| option(self.fd.as_fd(), libc::SOL_SOCKET, name, bytes);
-        set(force).or_else(|_| set(ask))
+        let (fd, bytes) = (&self.fd, bytes.min(BYTES_MAX));
+        sockopt::set_socket_send_buffer_size_force(fd, bytes)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(fd, bytes))?;
+        Ok(())
     }
 
     /// Has trains delivered as trains, where the kernel can; whether it can.
@@ -197,25 +193,12 @@ pub fn mtu_to(to: SocketAddr) -> io::Result<usize> {
         SocketAddr::V6(_) => [0; 16].into(),
     };
     let socket = Udp::on(SocketAddr::new(unspecified, 0))?;
-    let (address, len) = address(to);
-    let fd = socket.fd.as_raw_fd();
-    // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
-    if unsafe { libc::connect(fd, (&raw const address).cast(), len) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let (level, name) = match to {
-        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU),
-        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    connect(&socket.fd, &to)?;
+    let mtu = match to {
+        SocketAddr::V4(_) => sockopt::ip_mtu(&socket.fd)?,
+        SocketAddr::V6(_) => sockopt::ipv6_mtu(&socket.fd)?,
     };
-    let mut mtu: libc::c_int = 0;
-    let mut size = mem::size_of_val(&mtu) as libc::socklen_t;
-    // SAFETY: one int, ours for the call.
-    let answer = unsafe { libc::getsockopt(fd, level, name, (&raw mut mtu).cast(), &raw mut size) };
-    if answer == 0 {
-        Ok(usize::try_from(mtu).unwrap_or(0))
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    Ok(mtu as usize)
 }
 
 #[cfg(test)]

@@ -8,11 +8,15 @@
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::null_mut;
+
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, UserfaultfdFlags, mmap_anonymous, munmap, userfaultfd};
 
 use super::mappings::page_bytes;
-use super::shared_file::owned;
 
-const USER_MODE_ONLY: libc::c_int = 1;
+/// Catches no faults of the kernel's (Linux 5.11).
+const USER_MODE_ONLY: UserfaultfdFlags = UserfaultfdFlags::from_bits_retain(1);
 
 const API: u64 = 0xAA;
 const FEATURE_PAGEFAULT_FLAG_WP: u64 = 1 << 0;
@@ -90,11 +94,11 @@ impl Userfault {
     /// # Errors
     /// The kernel's; `Unsupported` where it cannot watch without catching page faults.
     pub fn open() -> io::Result<Userfault> {
-        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+        let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
         // Faults are not asked for, so this costs nothing and is what ordinary users may have.
         let file = match create(flags | USER_MODE_ONLY) {
             // Linux before 5.11 does not know the flag.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => create(flags)?,
+            Err(Errno::INVAL) => create(flags)?,
             other => other?,
         };
         let events = FEATURE_EVENT_REMAP | FEATURE_EVENT_REMOVE | FEATURE_EVENT_UNMAP;
@@ -109,18 +113,14 @@ impl Userfault {
     /// Watches a page of its own for a moment: processors differ in what the mode needs.
     fn try_out(&self) -> io::Result<()> {
         let page = page_bytes();
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: new memory.
-        let at = unsafe { libc::mmap(std::ptr::null_mut(), page, libc::PROT_READ, flags, -1, 0) };
-        if at == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let at = unsafe { mmap_anonymous(null_mut(), page, ProtFlags::READ, MapFlags::PRIVATE) }?;
         let range = at.addr()..at.addr() + page;
         let watched = self.watch(range.clone());
         // Before it is unmapped, of which nobody could read.
         let unwatched = self.unwatch(range);
         // SAFETY: the page that was mapped above; nobody has it.
-        unsafe { libc::munmap(at, page) };
+        let _ = unsafe { munmap(at, page) };
         watched.and(unwatched)
     }
 
@@ -152,7 +152,7 @@ impl Userfault {
     /// # Errors
     /// The descriptor is no userfaultfd any more: somebody has closed it.
     pub fn is_changing(&self) -> io::Result<bool> {
-        let Err(error) = self.control(IOCTL_WRITEPROTECT, std::ptr::null_mut()) else {
+        let Err(error) = self.control(IOCTL_WRITEPROTECT, null_mut()) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
         match error.raw_os_error() {
@@ -194,9 +194,9 @@ impl Place {
     }
 }
 
-fn create(flags: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: integers only.
-    owned(unsafe { libc::syscall(libc::SYS_userfaultfd, flags) })
+fn create(flags: UserfaultfdFlags) -> rustix::io::Result<OwnedFd> {
+    // SAFETY: it is used for its events alone, so no access of the program waits for it.
+    unsafe { userfaultfd(flags) }
 }
 
 fn unsupported(error: io::Error) -> io::Error {

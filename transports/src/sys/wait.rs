@@ -1,13 +1,15 @@
 //! Giving up the processor: for a moment, or until a descriptor has something to read.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 /// Lets another runnable thread have this processor.
 pub fn give_way() {
-    // SAFETY: no arguments, no memory.
-    unsafe { libc::sched_yield() };
+    rustix::thread::sched_yield();
 }
 
 /// Sleeps until one of `fds` is readable or `at_most` has passed; whether one is readable. A
@@ -19,22 +21,22 @@ pub fn until_readable<const N: usize>(
     fds: [Option<BorrowedFd<'_>>; N],
     at_most: Duration,
 ) -> io::Result<bool> {
-    // The kernel passes over entries with a negative descriptor.
-    let mut entries = fds.map(|fd| libc::pollfd {
-        fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
-        events: libc::POLLIN,
-        revents: 0,
-    });
-    let timeout = libc::timespec {
-        tv_sec: at_most.as_secs().min(i32::MAX as u64) as libc::time_t,
+    let timeout = Timespec {
+        tv_sec: at_most.as_secs().min(i32::MAX as u64) as i64,
         tv_nsec: at_most.subsec_nanos().into(),
     };
-    // SAFETY: `N` entries and one timespec, all ours for the call; no signal mask.
-    let n =
-        unsafe { libc::ppoll(entries.as_mut_ptr(), N as libc::nfds_t, &timeout, std::ptr::null()) };
-    if n >= 0 {
-        return Ok(n > 0);
+    let outcome = match fds.into_iter().flatten().next() {
+        // One that is asked for twice says nothing else.
+        Some(some) => {
+            let entry = |fd: Option<_>| PollFd::from_borrowed_fd(fd.unwrap_or(some), PollFlags::IN);
+            let mut entries = fds.map(entry);
+            poll(&mut entries, Some(&timeout))
+        }
+        None => poll(&mut [], Some(&timeout)),
+    };
+    match outcome {
+        Ok(n) => Ok(n > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
-    let error = io::Error::last_os_error();
-    if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) }
 }
