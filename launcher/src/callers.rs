@@ -9,7 +9,7 @@ use crate::sys::{self, Epoll, Interest};
 use launch_wire::address::{Answer, Key, LETTER_MAX, Question};
 use launch_wire::{Arrival, Datagram, is_of_trust};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Datagrams taken in one look.
 const LETTERS_PER_LOOK: usize = 64;
@@ -36,7 +36,7 @@ impl Door {
         let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = format!("ferrite-{digits}");
         let socket = Datagram::bind(name.as_bytes())?;
-        epoll.add(socket.raw(), Source::Callers.token(), Interest::Read)?;
+        epoll.add(&socket, Source::Callers.token(), Interest::Read)?;
         Ok(Door { socket, key: Key::of(mark), name })
     }
 }
@@ -90,8 +90,8 @@ impl Node<'_> {
     fn connect_anew(&mut self, index: usize) -> io::Result<[OwnedFd; 2]> {
         let [pmi, their_pmi] = sys::socket_pair(false)?;
         let [control, their_control] = sys::socket_pair(true)?;
-        self.epoll.add(pmi.as_raw_fd(), Source::Pmi(index).token(), Interest::Read)?;
-        self.epoll.add(control.as_raw_fd(), Source::Control(index).token(), Interest::Read)?;
+        self.epoll.add(&pmi, Source::Pmi(index).token(), Interest::Read)?;
+        self.epoll.add(&control, Source::Control(index).token(), Interest::Read)?;
         let member = &mut self.members[index];
         (member.pmi, member.control) = (Some(pmi), Some(control));
         member.buffer = Default::default();

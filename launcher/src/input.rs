@@ -31,7 +31,7 @@ pub(crate) fn way(plan: &Plan, node: usize, rank: usize) -> Way {
         return Way::Nothing;
     }
     // Whether there is any input for other hosts, mpirun's host tells them.
-    match sys::kind(libc::STDIN_FILENO) {
+    match sys::kind(sys::stdin()) {
         _ if node != 0 => Way::Fed,
         Kind::Closed => Way::Nothing,
         kind if plan.stdin == StdinTo::All || kind == Kind::Terminal => Way::Fed,
@@ -57,7 +57,7 @@ impl Input {
     pub(crate) fn new(plan: &Plan) -> Input {
         let fed = |&rank: &usize| way(plan, plan.node_of[rank], rank) == Way::Fed;
         let mouths: Vec<_> = (0..plan.ranks()).filter(fed).map(|rank| (rank, false)).collect();
-        let kind = sys::kind(libc::STDIN_FILENO);
+        let kind = sys::kind(sys::stdin());
         Input { kind, mouths, open: false, listening: false, background: false }
     }
 
@@ -84,7 +84,7 @@ impl Input {
 
     /// Looks again whether the terminal is ours.
     pub(crate) fn look_again(&mut self, epoll: &Epoll) {
-        if self.background && sys::foreground_terminal(libc::STDIN_FILENO) {
+        if self.background && sys::foreground_terminal(sys::stdin()) {
             self.background = false;
             self.listen(epoll, true);
         }
@@ -92,13 +92,13 @@ impl Input {
 
     /// Standard input has something, or ended.
     pub(crate) fn readable(&mut self, epoll: &Epoll) -> Vec<Down> {
-        if self.kind == Kind::Terminal && !sys::foreground_terminal(libc::STDIN_FILENO) {
+        if self.kind == Kind::Terminal && !sys::foreground_terminal(sys::stdin()) {
             self.background = true;
             self.listen(epoll, false);
             return Vec::new();
         }
         let mut chunk = vec![0; CHUNK];
-        match sys::read(sys::standard_stream(libc::STDIN_FILENO), &mut chunk) {
+        match sys::read(sys::stdin(), &mut chunk) {
             Ok(None) => return Vec::new(),
             Ok(Some(0)) | Err(_) => return self.end(epoll),
             Ok(Some(n)) => chunk.truncate(n),
@@ -135,8 +135,8 @@ impl Input {
             return;
         }
         self.listening = match on {
-            true => epoll.add(libc::STDIN_FILENO, Source::Stdin.token(), Interest::Read).is_ok(),
-            false => epoll.remove(libc::STDIN_FILENO).is_err(),
+            true => epoll.add(sys::stdin(), Source::Stdin.token(), Interest::Read).is_ok(),
+            false => epoll.remove(sys::stdin()).is_err(),
         };
     }
 

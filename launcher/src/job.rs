@@ -98,7 +98,7 @@ pub(crate) fn run(plan: &Plan, global: &Global, notes: &[String]) -> Result<u8, 
     let signals = Signals::take_over()?;
     let guard = Guard::start(&plan.mark(0))?;
     let epoll = Epoll::new()?;
-    epoll.add(signals.raw(), Source::Signals.token(), Interest::Read)?;
+    epoll.add(&signals, Source::Signals.token(), Interest::Read)?;
     let sizes = (plan.ranks(), plan.hosts.len());
     let streams = Streams::new(&epoll, global.merge_stderr, plan::mark(global), sizes, files);
     let node = Node::new(plan, site, &(0..plan.hosts.len()), epoll, signals, limit);
@@ -384,7 +384,7 @@ impl<'a> Job<'a> {
                     },
                     Source::Stdin => {
                         // Nobody is left to be fed.
-                        let _ = self.node.epoll.remove(libc::STDIN_FILENO);
+                        let _ = self.node.epoll.remove(sys::stdin());
                     }
                     _ => {}
                 }

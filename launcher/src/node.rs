@@ -25,7 +25,7 @@ use launch_wire::pmi1::LineBuffer;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 /// A rank of this host.
@@ -83,7 +83,7 @@ pub(crate) struct Node<'a> {
     pub(crate) door: Option<Door>,
     outlets: Outlets,
     below: Vec<Range<usize>>,
-    limit: libc::rlimit,
+    limit: sys::Rlimit,
     beat: Beat,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Node<'a> {
         own: &Range<usize>,
         epoll: Epoll,
         signals: Signals,
-        limit: libc::rlimit,
+        limit: sys::Rlimit,
     ) -> Node<'a> {
         let below = shape::children(own, plan.way.fanout);
         let appnums = site.ranks.iter().map(|&rank| plan.program_of[rank]).collect();
@@ -163,12 +163,11 @@ impl<'a> Node<'a> {
             let started = spawn::start(&common, index).and_then(|started| {
                 begun.push((rank, started.pid));
                 let epoll = &self.epoll;
-                epoll.add(started.pmi.as_raw_fd(), Source::Pmi(index).token(), Interest::Read)?;
-                let control = started.control.as_raw_fd();
-                epoll.add(control, Source::Control(index).token(), Interest::Read)?;
+                epoll.add(&started.pmi, Source::Pmi(index).token(), Interest::Read)?;
+                epoll.add(&started.control, Source::Control(index).token(), Interest::Read)?;
                 if let Some(input) = &started.input {
                     let token = Source::Feed(index).token();
-                    epoll.add(input.as_raw_fd(), token, Interest::Nothing)?;
+                    epoll.add(input, token, Interest::Nothing)?;
                 }
                 Ok(started)
             });
@@ -319,11 +318,7 @@ impl<'a> Node<'a> {
         match &mut member.food {
             Some((pipe, rest)) if !bytes.is_empty() => {
                 rest.extend_from_slice(bytes);
-                let _ = self.epoll.change(
-                    pipe.as_raw_fd(),
-                    Source::Feed(index).token(),
-                    Interest::Write,
-                );
+                let _ = self.epoll.change(pipe, Source::Feed(index).token(), Interest::Write);
             }
             _ => member.food = None,
         }
@@ -348,7 +343,7 @@ impl<'a> Node<'a> {
             self.news.push_back(Up::Fed { rank, gone });
         } else if rest.is_empty() {
             let token = Source::Feed(index).token();
-            let _ = self.epoll.change(pipe.as_raw_fd(), token, Interest::Nothing);
+            let _ = self.epoll.change(pipe, token, Interest::Nothing);
             self.news.push_back(Up::Fed { rank, gone });
         }
     }

@@ -8,7 +8,7 @@ use crate::sys::{self, Epoll, Interest};
 use crate::tree::frame::Up;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// How much output of one kind may be on its way.
 pub(crate) const CREDIT: usize = 1 << 20;
@@ -44,7 +44,7 @@ impl Outlets {
     ) -> io::Result<()> {
         for pipe in pipes {
             let token = Source::Output(self.pipes.len()).token();
-            epoll.add(pipe.as_raw_fd(), token, Interest::Read)?;
+            epoll.add(&pipe, token, Interest::Read)?;
             self.pipes.push(Outlet { rank, pipe: Some(pipe) });
         }
         Ok(())
@@ -89,7 +89,7 @@ impl Outlets {
         let interest = if held { Interest::Nothing } else { Interest::Read };
         for (index, outlet) in self.pipes.iter().enumerate().skip(which).step_by(2) {
             if let Some(pipe) = &outlet.pipe {
-                let _ = epoll.change(pipe.as_raw_fd(), Source::Output(index).token(), interest);
+                let _ = epoll.change(pipe, Source::Output(index).token(), interest);
             }
         }
     }

@@ -11,7 +11,7 @@ use launch_wire::Address;
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 /// Our ends of what connects us with a rank.
@@ -39,7 +39,7 @@ pub(crate) struct Common<'a> {
     /// The signal mask to give back.
     pub(crate) signals: &'a Signals,
     /// The limit of descriptors to give back.
-    pub(crate) limit: libc::rlimit,
+    pub(crate) limit: sys::Rlimit,
     /// The name of the socket where mpirun is reached, if there is one.
     pub(crate) door: Option<&'a str>,
     /// The standard input of ranks that have none.
@@ -65,9 +65,9 @@ pub(crate) fn start(common: &Common, index: usize) -> Result<Started, Refusal> {
         Way::Nothing | Way::Own => [None, None],
     };
     let stdin = match (&their_input, way) {
-        (Some(pipe), _) => pipe.as_raw_fd(),
-        (None, Way::Own) => libc::STDIN_FILENO,
-        (None, _) => common.nothing.as_raw_fd(),
+        (Some(pipe), _) => pipe.as_fd(),
+        (None, Way::Own) => sys::stdin(),
+        (None, _) => common.nothing.as_fd(),
     };
     let sockets = [their_pmi.as_raw_fd(), their_control.as_raw_fd()];
     let numbers = [launch_wire::number_of(sockets[0]), launch_wire::number_of(sockets[1])];
@@ -102,8 +102,8 @@ pub(crate) fn start(common: &Common, index: usize) -> Result<Started, Refusal> {
             .map(|(name, value)| c_string(&join(name, value)))
             .collect::<io::Result<_>>()?,
         directory: asked.directory.as_ref().map(|dir| c_string(dir.as_os_str())).transpose()?,
-        streams: [stdin, their_out.as_raw_fd(), their_err.as_raw_fd()],
-        inherited: &sockets,
+        streams: [stdin, their_out.as_fd(), their_err.as_fd()],
+        inherited: &[their_pmi.as_fd(), their_control.as_fd()],
         cpus: site.binding.cpus[index].as_deref(),
         mask: common.signals.old_mask(),
         descriptor_limit: common.limit,

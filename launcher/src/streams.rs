@@ -17,7 +17,7 @@ use crate::tree::frame::Down;
 use launch_wire::plain;
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// What can be written to a pipe without blocking once it is writable (PIPE_BUF).
@@ -44,7 +44,7 @@ const OWN: usize = usize::MAX;
 /// One of our two output streams.
 #[derive(Debug)]
 struct Ours {
-    fd: RawFd,
+    standard: BorrowedFd<'static>,
     /// A terminal is opened anew.
     anew: Option<OwnedFd>,
     sink: Sink,
@@ -59,6 +59,13 @@ struct Ours {
     told: bool,
     /// Why it cannot be written.
     failed: Option<io::Error>,
+}
+
+impl Ours {
+    /// Where it is written to.
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.anew.as_ref().map_or(self.standard, AsFd::as_fd)
+    }
 }
 
 /// One output stream of a rank.
@@ -100,21 +107,23 @@ impl Streams {
         files: Files,
     ) -> Streams {
         let ours = [0, 1].map(|index: usize| {
-            let standard = [libc::STDOUT_FILENO, libc::STDERR_FILENO][index];
+            let standard = [sys::stdout(), sys::stderr()][index];
             let terminal = sys::kind(standard) == Kind::Terminal;
             let anew = terminal.then(|| sys::terminal_anew(standard)).flatten();
-            let fd = anew.as_ref().map_or(standard, AsRawFd::as_raw_fd);
-            Ours {
-                fd,
+            let mut ours = Ours {
+                standard,
                 anew,
                 sink: Sink::default(),
-                waitable: epoll.add(fd, Source::Ours(index).token(), Interest::Nothing).is_ok(),
+                waitable: false,
                 terminal,
                 waiting: false,
                 gone: false,
                 told: false,
                 failed: None,
-            }
+            };
+            let token = Source::Ours(index).token();
+            ours.waitable = epoll.add(ours.fd(), token, Interest::Nothing).is_ok();
+            ours
         });
         let of_rank = |rank| {
             [(0, "stdout"), (1, "stderr")].map(|(index, name)| Theirs {
@@ -250,11 +259,7 @@ impl Streams {
         let ours = &mut self.ours[index];
         let pending = ours.sink.pending();
         let portion = &pending[..pending.len().min(portion)];
-        let written = match &ours.anew {
-            Some(terminal) => sys::write(terminal, portion),
-            None => sys::write(sys::standard_stream(ours.fd), portion),
-        };
-        match written {
+        match sys::write(ours.fd(), portion) {
             Ok(n) => ours.sink.advance(n.unwrap_or(0)),
             Err(why) => {
                 // A pipe or a socket that was closed at its other end.
@@ -296,7 +301,7 @@ impl Streams {
         let waiting = ours.waitable && !ours.sink.pending().is_empty();
         if waiting != ours.waiting {
             let interest = if waiting { Interest::Write } else { Interest::Nothing };
-            let _ = epoll.change(ours.fd, Source::Ours(index).token(), interest);
+            let _ = epoll.change(ours.fd(), Source::Ours(index).token(), interest);
             ours.waiting = waiting;
         }
     }
@@ -307,7 +312,7 @@ impl Streams {
         ours.gone = true;
         ours.sink.discard();
         if ours.waitable {
-            let _ = epoll.remove(ours.fd);
+            let _ = epoll.remove(ours.fd());
         }
         (ours.waitable, ours.waiting) = (false, false);
     }

@@ -1,17 +1,13 @@
 //! The processors that the kernel lets this process run on.
 
-use std::mem::zeroed;
+use rustix::thread::{CpuSet, sched_getaffinity};
 use std::thread::available_parallelism;
 
 /// CPUs that this process may run on, ascending; at least one.
 pub fn affinity() -> Vec<usize> {
-    // SAFETY: a cpu_set_t is plain bits; the call writes at most its size; CPU_ISSET reads within.
-    unsafe {
-        let mut set: libc::cpu_set_t = zeroed();
-        if libc::sched_getaffinity(0, size_of_val(&set), &mut set) != 0 {
-            // More processors than a set has room for, or no such call.
-            return (0..available_parallelism().map_or(1, usize::from)).collect();
-        }
-        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &set)).collect()
+    match sched_getaffinity(None) {
+        Ok(set) => (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect(),
+        // More processors than a set has room for, or no such call.
+        Err(_) => (0..available_parallelism().map_or(1, usize::from)).collect(),
     }
 }

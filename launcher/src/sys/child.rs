@@ -1,11 +1,16 @@
 //! Fork and exec of one rank. All memory is made ready before the fork; between fork and exec only
 //! system calls run. An error there comes back through a pipe that exec closes.
 
-use super::{check, check_size, die_with_parent, inheritable, pipe, set_affinity};
+use super::{check, die_with_parent, inheritable, pipe, set_affinity};
 use libc::pid_t;
+use rustix::io::retry_on_intr;
+use rustix::process::{
+    Pid, Resource, Rlimit, WaitOptions, chdir, getpid, setpgid, setrlimit, waitpid,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// All that a rank's process is to be.
 #[derive(Debug)]
@@ -19,15 +24,15 @@ pub(crate) struct ChildPlan<'a> {
     /// Its working directory, where it is not ours.
     pub(crate) directory: Option<CString>,
     /// Its standard input, output and error.
-    pub(crate) streams: [RawFd; 3],
+    pub(crate) streams: [BorrowedFd<'a>; 3],
     /// Further descriptors that pass through exec under their own numbers.
-    pub(crate) inherited: &'a [RawFd],
+    pub(crate) inherited: &'a [BorrowedFd<'a>],
     /// The CPUs that it may run on, where they are to be fewer than ours.
     pub(crate) cpus: Option<&'a [usize]>,
     /// Its signal mask.
     pub(crate) mask: libc::sigset_t,
     /// Its limit of open descriptors.
-    pub(crate) descriptor_limit: libc::rlimit,
+    pub(crate) descriptor_limit: Rlimit,
 }
 
 /// What a child was doing when it failed.
@@ -56,25 +61,25 @@ pub(crate) struct StartError {
 /// Starts a process in a group of its own that is killed when this process ends.
 pub(crate) fn start(plan: &ChildPlan) -> Result<pid_t, StartError> {
     let fork_error = |error| StartError { step: Step::Fork, error };
-    let [news, mut report] = pipe(1).map_err(fork_error)?;
+    let [news, report] = pipe(1).map_err(fork_error)?;
     let arguments = pointers(&plan.arguments);
     let environment = pointers(&plan.environment);
-    // SAFETY: no memory is touched.
-    let parent = unsafe { libc::getpid() };
+    let parent = getpid();
     // SAFETY: the child only makes system calls on memory that was made ready above.
     match check(unsafe { libc::fork() }).map_err(fork_error)? {
         0 => {
             let (step, error) = become_program(plan, parent, &arguments, &environment);
-            tell(&mut report, step, &error);
+            tell(&report, step, &error);
             // SAFETY: ends the child without running anything of the parent's.
             unsafe { libc::_exit(127) }
         }
         pid => {
-            // Both sides set the group, so that it is there whoever runs first.
-            // SAFETY: plain numbers; fails harmlessly once the child has become its program.
-            unsafe { libc::setpgid(pid, pid) };
+            let child = Pid::from_raw(pid);
+            // Both sides set the group, so that it is there whoever runs first. It fails harmlessly once the child
+            // has become its program.
+            let _ = setpgid(child, child);
             drop(report);
-            listen(&news, pid)
+            listen(&news, child).map(|()| pid)
         }
     }
 }
@@ -87,18 +92,17 @@ fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
 /// The child's way to its program; returns only on failure.
 fn become_program(
     plan: &ChildPlan,
-    parent: pid_t,
+    parent: Pid,
     arguments: &[*const libc::c_char],
     environment: &[*const libc::c_char],
 ) -> (Step, io::Error) {
     if let Err(error) = prepare(plan, parent) {
         return (Step::Prepare, error);
     }
-    if let Some(directory) = &plan.directory {
-        // SAFETY: the string ends with a zero byte.
-        if let Err(error) = check(unsafe { libc::chdir(directory.as_ptr()) }) {
-            return (Step::Directory, error);
-        }
+    if let Some(directory) = &plan.directory
+        && let Err(error) = chdir(directory.as_c_str())
+    {
+        return (Step::Directory, error.into());
     }
     // SAFETY: the file name ends with a zero byte, both arrays end with a null pointer, and their
     // strings live in `plan`.
@@ -106,21 +110,20 @@ fn become_program(
     (Step::Exec, io::Error::last_os_error())
 }
 
-fn prepare(plan: &ChildPlan, parent: pid_t) -> io::Result<()> {
-    // SAFETY: system calls on plain numbers and on structures that live in `plan`. The Rust
-    // runtime's ignoring of SIGPIPE must not pass to the program, nor that of the signals which a shell
+fn prepare(plan: &ChildPlan, parent: Pid) -> io::Result<()> {
+    setpgid(None, None)?;
+    die_with_parent(parent)?;
+    // The Rust runtime's ignoring of SIGPIPE must not pass to the program, nor that of the signals which a shell
     // has the commands in its background ignore: mpirun hears them all the same and passes them on.
-    unsafe {
-        check(libc::setpgid(0, 0))?;
-        die_with_parent(parent)?;
-        for signal in [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT] {
-            libc::signal(signal, libc::SIG_DFL);
-        }
-        libc::setrlimit(libc::RLIMIT_NOFILE, &plan.descriptor_limit);
-        for (target, &source) in (0..).zip(&plan.streams) {
-            check(libc::dup2(source, target))?;
-        }
+    for signal in [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT] {
+        // SAFETY: the default action is no function of ours.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+    let _ = setrlimit(Resource::Nofile, plan.descriptor_limit);
+    let [input, output, errors] = plan.streams;
+    dup2_stdin(input)?;
+    dup2_stdout(output)?;
+    dup2_stderr(errors)?;
     for &fd in plan.inherited {
         inheritable(fd)?;
     }
@@ -134,29 +137,21 @@ fn prepare(plan: &ChildPlan, parent: pid_t) -> io::Result<()> {
 }
 
 /// Sends step and error number to the parent.
-fn tell(report: &mut OwnedFd, step: Step, error: &io::Error) {
+fn tell(report: &OwnedFd, step: Step, error: &io::Error) {
     let number = error.raw_os_error().unwrap_or(libc::EIO).to_le_bytes();
     let message = [step as u8, number[0], number[1], number[2], number[3]];
-    // SAFETY: the pointer and length are those of a live array.
-    unsafe { libc::write(report.as_raw_fd(), message.as_ptr().cast(), message.len()) };
+    let _ = rustix::io::write(report, &message);
 }
 
 /// Waits until the child has become its program, or hears why it has not.
-fn listen(news: &OwnedFd, pid: pid_t) -> Result<pid_t, StartError> {
+fn listen(news: &OwnedFd, child: Option<Pid>) -> Result<(), StartError> {
     let mut message = [0u8; 5];
-    let n = loop {
-        // SAFETY: the pointer and length are those of a live, writable array.
-        let n = unsafe { libc::read(news.as_raw_fd(), message.as_mut_ptr().cast(), 5) };
-        match check_size(n) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            other => break other.unwrap_or(0),
-        }
-    };
+    let n = retry_on_intr(|| rustix::io::read(news, &mut message)).unwrap_or(0);
     if n < message.len() {
-        return Ok(pid);
+        return Ok(());
     }
-    // SAFETY: waits for the child that has just said that it ends.
-    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+    // The child has just said that it ends.
+    let _ = waitpid(child, WaitOptions::empty());
     let step = [Step::Prepare, Step::Directory, Step::Exec]
         .into_iter()
         .find(|s| *s as u8 == message[0])

@@ -1,9 +1,15 @@
 //! Descriptors: made close-on-exec, read and written without blocking.
 
-use super::{check, check_size};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
+use rustix::io::{Errno, FdFlags, Result as Answer, fcntl_setfd};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, socketpair, sockopt,
+};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Resource, Rlimit, getpgrp, getrlimit, setrlimit};
+use rustix::termios::{isatty, tcgetpgrp};
 use std::io;
-use std::mem::zeroed;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 /// What a descriptor leads to, as far as reading and writing differ.
@@ -20,137 +26,98 @@ pub(crate) enum Kind {
 }
 
 /// What `fd` leads to.
-pub(crate) fn kind(fd: RawFd) -> Kind {
-    // SAFETY: an all-zero `stat` is valid, and fstat writes only into it.
-    let mut stat: libc::stat = unsafe { zeroed() };
-    // SAFETY: `stat` is valid for writing; isatty takes any number.
-    let (status, terminal) = unsafe { (libc::fstat(fd, &mut stat), libc::isatty(fd) == 1) };
-    match stat.st_mode & libc::S_IFMT {
-        _ if status != 0 => Kind::Closed,
-        _ if terminal => Kind::Terminal,
-        libc::S_IFREG => Kind::File,
-        _ => Kind::Stream,
+pub(crate) fn kind(fd: impl AsFd) -> Kind {
+    match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        Err(_) => Kind::Closed,
+        Ok(_) if isatty(&fd) => Kind::Terminal,
+        Ok(FileType::RegularFile) => Kind::File,
+        Ok(_) => Kind::Stream,
     }
 }
 
 /// Whether this process may read from the terminal `fd`: its group is in the foreground there, or the terminal is not
 /// the one that controls it, where there is no background. Reading from that would stop the process.
-pub(crate) fn foreground_terminal(fd: RawFd) -> bool {
-    // SAFETY: both calls take any number and touch no memory.
-    let (foreground, own) = unsafe { (libc::tcgetpgrp(fd), libc::getpgrp()) };
-    foreground < 0 || foreground == own
+pub(crate) fn foreground_terminal(fd: impl AsFd) -> bool {
+    match tcgetpgrp(fd) {
+        Ok(foreground) => foreground == getpgrp(),
+        // A group that this process cannot see, which is another.
+        Err(Errno::OPNOTSUPP) => false,
+        Err(_) => true,
+    }
 }
 
 /// A pipe, both ends close-on-exec; `ours` is the end that shall not block: 0 reads, 1 writes.
 pub(crate) fn pipe(ours: usize) -> io::Result<[OwnedFd; 2]> {
-    let mut raw = [-1; 2];
-    // SAFETY: `raw` has room for the two descriptors.
-    check(unsafe { libc::pipe2(raw.as_mut_ptr(), libc::O_CLOEXEC) })?;
-    // SAFETY: both descriptors are new and belong to nobody else.
-    let ends = raw.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
-    // SAFETY: plain fcntl on an open descriptor; the other end is a description of its own.
-    check(unsafe { libc::fcntl(ends[ours].as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
+    let ends: [OwnedFd; 2] = pipe_with(PipeFlags::CLOEXEC)?.into();
+    // The other end is a description of its own.
+    fcntl_setfl(&ends[ours], OFlags::NONBLOCK)?;
     Ok(ends)
 }
 
 /// A pair of connected sockets, both close-on-exec: a stream, or packets with an end.
 pub(crate) fn socket_pair(packets: bool) -> io::Result<[OwnedFd; 2]> {
-    let kind = if packets { libc::SOCK_SEQPACKET } else { libc::SOCK_STREAM };
-    let mut raw = [-1; 2];
-    let flags = kind | libc::SOCK_CLOEXEC;
-    // SAFETY: `raw` has room for the two descriptors.
-    check(unsafe { libc::socketpair(libc::AF_UNIX, flags, 0, raw.as_mut_ptr()) })?;
-    // SAFETY: both descriptors are new and belong to nobody else.
-    Ok(raw.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
+    let kind = if packets { SocketType::SEQPACKET } else { SocketType::STREAM };
+    Ok(socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?.into())
 }
 
 /// Marks a descriptor that somebody left open for us as ending with this program.
 pub(crate) fn close_on_exec_inherited(fd: RawFd) {
-    // SAFETY: plain fcntl, which fails on a number that is not open.
-    unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    // SAFETY: only for this call, which fails on a number that is not open.
+    let _ = fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::CLOEXEC);
 }
 
 /// Lets a descriptor pass through exec. Safe between fork and exec.
-pub(crate) fn inheritable(fd: RawFd) -> io::Result<()> {
-    // SAFETY: plain fcntl on a number.
-    check(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }).map(drop)
-}
-
-/// One of the three standard streams, which stay open for as long as the process runs (the
-/// runtime opens those that were closed at the start).
-pub(crate) fn standard_stream(fd: RawFd) -> BorrowedFd<'static> {
-    assert!((0..=2).contains(&fd), "{fd} is no standard stream");
-    // SAFETY: the descriptors 0 to 2 are open from the start, and nothing here closes them.
-    unsafe { BorrowedFd::borrow_raw(fd) }
+pub(crate) fn inheritable(fd: BorrowedFd) -> io::Result<()> {
+    Ok(fcntl_setfd(fd, FdFlags::empty())?)
 }
 
 /// The terminal that a descriptor leads to, opened anew so that a write to it never blocks: it reports room for a
 /// byte, and a longer write would wait. Others who have it open, as the shell, go on as before.
-pub(crate) fn terminal_anew(fd: RawFd) -> Option<OwnedFd> {
+pub(crate) fn terminal_anew(fd: BorrowedFd) -> Option<OwnedFd> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-    options.open(format!("/proc/self/fd/{fd}")).ok().map(OwnedFd::from)
+    options.open(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok().map(OwnedFd::from)
 }
 
 /// A copy of one of the three standard streams that does not block and ends with this program.
-pub(crate) fn own_stream(fd: RawFd) -> io::Result<OwnedFd> {
-    let own = standard_stream(fd).try_clone_to_owned()?;
-    // SAFETY: plain fcntl on an open descriptor.
-    let flags = check(unsafe { libc::fcntl(own.as_raw_fd(), libc::F_GETFL) })?;
-    // SAFETY: the same.
-    check(unsafe { libc::fcntl(own.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) })?;
+pub(crate) fn own_stream(fd: BorrowedFd) -> io::Result<OwnedFd> {
+    let own = fd.try_clone_to_owned()?;
+    fcntl_setfl(&own, fcntl_getfl(&own)? | OFlags::NONBLOCK)?;
     Ok(own)
 }
 
 /// Reads what is there. `Ok(None)`: nothing yet; `Ok(Some(0))`: the end.
 pub(crate) fn read(fd: impl AsFd, into: &mut [u8]) -> io::Result<Option<usize>> {
-    let fd = fd.as_fd().as_raw_fd();
-    // SAFETY: the pointer and length are those of a live, writable slice.
-    settled(check_size(unsafe { libc::read(fd, into.as_mut_ptr().cast(), into.len()) }))
+    settled(rustix::io::read(fd, into))
 }
 
 /// Writes what fits. `Ok(None)`: nothing fits now.
 pub(crate) fn write(fd: impl AsFd, from: &[u8]) -> io::Result<Option<usize>> {
-    let fd = fd.as_fd().as_raw_fd();
-    // SAFETY: the pointer and length are those of a live slice.
-    settled(check_size(unsafe { libc::write(fd, from.as_ptr().cast(), from.len()) }))
+    settled(rustix::io::write(fd, from))
 }
 
 /// Reads from a socket without waiting, one packet of a packet socket. A packet that is longer than
 /// `into` comes back with its whole length, which is then longer than `into`.
 pub(crate) fn receive(fd: impl AsFd, into: &mut [u8]) -> io::Result<Option<usize>> {
-    let fd = fd.as_fd().as_raw_fd();
-    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-    let stream = libc::MSG_DONTWAIT;
-    let mut kind = 0;
-    let mut length = size_of_val(&kind) as libc::socklen_t;
-    // SAFETY: `kind` and `length` are valid for writing and agree in size.
-    unsafe {
-        let (kind, length) = ((&raw mut kind).cast(), &mut length);
-        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_TYPE, kind, length);
-    }
-    let flags = if kind == libc::SOCK_STREAM { stream } else { flags };
-    // SAFETY: the pointer and length are those of a live, writable slice.
-    settled(check_size(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), flags) }))
+    let flags = match sockopt::socket_type(&fd) {
+        Ok(SocketType::STREAM) => RecvFlags::DONTWAIT,
+        _ => RecvFlags::DONTWAIT | RecvFlags::TRUNC,
+    };
+    settled(recv(fd, into, flags).map(|(_, whole)| whole))
 }
 
 /// Writes to a socket without waiting and without SIGPIPE; false unless all of it went.
 pub(crate) fn send(fd: impl AsFd, from: &[u8]) -> bool {
-    let fd = fd.as_fd().as_raw_fd();
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: the pointer and length are those of a live slice.
-    let sent = check_size(unsafe { libc::send(fd, from.as_ptr().cast(), from.len(), flags) });
+    let sent = rustix::net::send(fd, from, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     sent.is_ok_and(|n| n == from.len())
 }
 
 /// "Not now" and "interrupted" are no errors: the event loop comes back.
-fn settled(result: io::Result<usize>) -> io::Result<Option<usize>> {
+fn settled(result: Answer<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(n) => Ok(Some(n)),
-        Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-            Ok(None)
-        }
-        Err(e) => Err(e),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -181,14 +148,8 @@ fn close_each_but(keep: RawFd) {
 }
 
 /// Raises the soft limit of open descriptors to the hard one; the old limits, for the ranks.
-pub(crate) fn raise_descriptor_limit() -> libc::rlimit {
-    let mut old = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `old` is valid for writing, the new limits for reading.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut old) == 0 {
-            let new = libc::rlimit { rlim_cur: old.rlim_max, rlim_max: old.rlim_max };
-            libc::setrlimit(libc::RLIMIT_NOFILE, &new);
-        }
-    }
+pub(crate) fn raise_descriptor_limit() -> Rlimit {
+    let old = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: old.maximum, ..old });
     old
 }

@@ -1,10 +1,18 @@
 //! Processes: ends, kills, and what keeps orphans within reach.
 
+use super::epoll::up_to;
 use super::{check, close_all_but};
 use libc::{c_int, pid_t};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process,
+    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, setsid,
+    wait, waitpid,
+};
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{OwnedFd, RawFd};
 use std::time::Duration;
 
 /// How a process ended.
@@ -38,24 +46,19 @@ pub(crate) fn catches(pid: pid_t, signal: c_int) -> bool {
 
 /// Makes orphaned descendants children of this process rather than of init.
 pub(crate) fn become_subreaper() -> io::Result<()> {
-    // SAFETY: prctl with plain numbers.
-    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// Has this process killed when the process `parent` ends. Safe between fork and exec.
-pub(crate) fn die_with_parent(parent: pid_t) -> io::Result<()> {
-    // SAFETY: prctl and getppid with plain numbers.
-    unsafe {
-        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0))?;
-        // The parent may have ended before the request: then nobody sends the signal.
-        if libc::getppid() != parent { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
-    }
+pub(crate) fn die_with_parent(parent: Pid) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The parent may have ended before the request: then nobody sends the signal.
+    if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
 }
 
 /// Takes this process out of its terminal's sight.
 pub(crate) fn new_session() {
-    // SAFETY: no memory is touched.
-    unsafe { libc::setsid() };
+    let _ = setsid();
 }
 
 /// Forks a process that runs `watch` with all descriptors closed but `keep`, and then ends.
@@ -76,85 +79,73 @@ pub(crate) fn fork_guard(keep: RawFd, watch: impl FnOnce()) -> io::Result<pid_t>
 
 /// Sends a signal to one process; false when it is gone.
 pub(crate) fn kill(pid: pid_t, signal: c_int) -> bool {
-    // SAFETY: plain numbers; a positive pid names one process.
-    pid > 0 && unsafe { libc::kill(pid, signal) } == 0
+    let named = process(pid).zip(Signal::from_named_raw(signal));
+    named.is_some_and(|(pid, signal)| kill_process(pid, signal).is_ok())
 }
 
 /// Sends a signal to all processes of the group that `pid` leads.
 pub(crate) fn kill_group(pid: pid_t, signal: c_int) -> bool {
-    pid > 1 && unsafe_kill_group(pid, signal)
+    // That of 1 would be every process.
+    let named = process(pid).filter(|pid| !pid.is_init()).zip(Signal::from_named_raw(signal));
+    named.is_some_and(|(pid, signal)| kill_process_group(pid, signal).is_ok())
 }
 
-fn unsafe_kill_group(pid: pid_t, signal: c_int) -> bool {
-    // SAFETY: plain numbers; the caller has checked that this is not "every process".
-    unsafe { libc::kill(-pid, signal) == 0 }
+/// The process with a number, if it is the number of one.
+fn process(pid: pid_t) -> Option<Pid> {
+    Pid::from_raw(pid.max(0))
 }
 
 /// Stops this process, as its terminal's suspend key would have.
 pub(crate) fn stop_self() {
-    // SAFETY: plain numbers.
-    unsafe { libc::raise(libc::SIGSTOP) };
+    let _ = kill_process(getpid(), Signal::STOP);
 }
 
 /// Waits for the end of one child that has been killed.
 pub(crate) fn reap_one(pid: pid_t) {
-    // SAFETY: no status is asked for, so no memory is touched.
-    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } < 0
-        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-    {}
+    if let Some(pid) = process(pid) {
+        let _ = retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()));
+    }
 }
 
 /// Waits until the process `pid` has ended, at most as long as `limit`.
 pub(crate) fn await_end(pid: pid_t, limit: Duration) {
-    // SAFETY: plain numbers; the new descriptor is owned below.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    let Ok(fd) = check(fd as c_int) else { return };
-    // SAFETY: the descriptor is new and belongs to nobody else.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let milliseconds = c_int::try_from(limit.as_millis()).unwrap_or(c_int::MAX);
-    // SAFETY: one valid pollfd.
-    unsafe { libc::poll(&mut poll, 1, milliseconds) };
+    let open = |pid| pidfd_open(pid, PidfdFlags::empty()).ok();
+    if let Some(handle) = process(pid).and_then(open) {
+        let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&up_to(limit)));
+    }
 }
 
 /// Whether everybody has closed the other end of a socket.
 pub(crate) fn is_hung_up(socket: &OwnedFd) -> bool {
-    has_news(socket, libc::POLLRDHUP)
+    has_news(socket, PollFlags::RDHUP)
 }
 
 /// Whether everybody who could read what is written here has gone.
 pub(crate) fn is_unread(to: &OwnedFd) -> bool {
-    has_news(to, 0)
+    has_news(to, PollFlags::empty())
 }
 
 /// Whether one of these events, an error or a hang-up is there now.
-fn has_news(fd: &OwnedFd, events: libc::c_short) -> bool {
-    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
-    // SAFETY: one valid pollfd.
-    unsafe { libc::poll(&mut poll, 1, 0) == 1 }
+fn has_news(fd: &OwnedFd, events: PollFlags) -> bool {
+    const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(fd, events)], Some(&AT_ONCE)) == Ok(1)
 }
 
 /// Takes note of one child that has ended, if there is one.
 pub(crate) fn reap() -> Option<(pid_t, End)> {
-    reap_any_of(-1)
+    let (pid, status) = wait(WaitOptions::NOHANG).ok().flatten()?;
+    Some((pid.as_raw_pid(), end(status)))
 }
 
 /// Takes note of the child `pid` if it has ended.
 pub(crate) fn reap_now(pid: pid_t) -> Option<End> {
-    reap_any_of(pid).map(|(_, end)| end)
+    let (_, status) = waitpid(Some(process(pid)?), WaitOptions::NOHANG).ok().flatten()?;
+    Some(end(status))
 }
 
-fn reap_any_of(which: pid_t) -> Option<(pid_t, End)> {
-    let mut status = 0;
-    // SAFETY: `status` is valid for writing.
-    let pid = unsafe { libc::waitpid(which, &mut status, libc::WNOHANG) };
-    if pid <= 0 {
-        return None;
+fn end(status: WaitStatus) -> End {
+    match status.terminating_signal() {
+        Some(signal) => End::Killed { signal, core: libc::WCOREDUMP(status.as_raw()) },
+        None => End::Exited(status.exit_status().unwrap_or_default()),
     }
-    let end = if libc::WIFSIGNALED(status) {
-        End::Killed { signal: libc::WTERMSIG(status), core: libc::WCOREDUMP(status) }
-    } else {
-        End::Exited(libc::WEXITSTATUS(status))
-    };
-    Some((pid, end))
 }

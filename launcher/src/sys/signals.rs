@@ -1,10 +1,10 @@
 //! Signals as something to read: blocked, and taken from a descriptor in the event loop.
 
-use super::{check, check_size};
+use super::check;
 use libc::c_int;
 use std::io;
-use std::mem::zeroed;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::{offset_of, zeroed};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Signals that the ranks get when mpirun gets them.
 const FORWARDED: [c_int; 9] = [
@@ -50,11 +50,6 @@ impl Signals {
         }
     }
 
-    /// The descriptor, for polling.
-    pub(crate) fn raw(&self) -> RawFd {
-        self.fd.as_raw_fd()
-    }
-
     /// The mask of before.
     pub(crate) fn old_mask(&self) -> libc::sigset_t {
         self.old
@@ -62,13 +57,18 @@ impl Signals {
 
     /// The next signal that has come, if one has.
     pub(crate) fn next(&self) -> Option<c_int> {
-        // SAFETY: an all-zero signalfd_siginfo is valid; read writes at most its size into it.
-        let (n, info) = unsafe {
-            let mut info: libc::signalfd_siginfo = zeroed();
-            let n = libc::read(self.raw(), (&raw mut info).cast(), size_of_val(&info));
-            (check_size(n), info)
-        };
-        n.ok().filter(|&n| n == size_of_val(&info)).map(|_| info.ssi_signo.cast_signed())
+        const { assert!(offset_of!(libc::signalfd_siginfo, ssi_signo) == 0) };
+        let mut record = [0; size_of::<libc::signalfd_siginfo>()];
+        let n = rustix::io::read(&self.fd, &mut record).ok()?;
+        let number = record.first_chunk().filter(|_| n == record.len())?;
+        Some(c_int::from_ne_bytes(*number))
+    }
+}
+
+/// For polling.
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

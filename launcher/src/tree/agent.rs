@@ -35,7 +35,7 @@ struct Agent {
     epoll: Epoll,
     signals: Signals,
     parent: Link,
-    limit: libc::rlimit,
+    limit: sys::Rlimit,
 }
 
 fn run() -> Result<(), Refusal> {
@@ -43,8 +43,8 @@ fn run() -> Result<(), Refusal> {
     sys::become_subreaper()?;
     let signals = Signals::take_over()?;
     let epoll = Epoll::new()?;
-    epoll.add(signals.raw(), Source::Signals.token(), Interest::Read)?;
-    let [from, to] = [libc::STDIN_FILENO, libc::STDOUT_FILENO].map(sys::own_stream);
+    epoll.add(&signals, Source::Signals.token(), Interest::Read)?;
+    let [from, to] = [sys::stdin(), sys::stdout()].map(sys::own_stream);
     let ends = ((from?, Source::ParentIn.token()), (to?, Source::ParentOut.token()));
     let parent = Link::new(&epoll, ends.0, ends.1).map_err(|error| {
         Refusal::new(format!(

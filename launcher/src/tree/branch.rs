@@ -14,7 +14,7 @@ use crate::sys::{self, ChildPlan, End, Epoll, Interest};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ impl Branch {
         orders: &[u8],
         nodes: Range<usize>,
         (epoll, index): (&Epoll, usize),
-        (mask, descriptor_limit): (libc::sigset_t, libc::rlimit),
+        (mask, descriptor_limit): (libc::sigset_t, sys::Rlimit),
     ) -> Result<Branch, Refusal> {
         let host = plan.hosts[nodes.start].clone();
         let words = plan.way.command(&host);
@@ -119,7 +119,7 @@ impl Branch {
             arguments: all.map(|word| c_string(word)).collect::<io::Result<_>>()?,
             environment: environment.collect::<io::Result<_>>()?,
             directory: None,
-            streams: [their_in.as_raw_fd(), their_out.as_raw_fd(), their_err.as_raw_fd()],
+            streams: [their_in.as_fd(), their_out.as_fd(), their_err.as_fd()],
             inherited: &[],
             cpus: None,
             mask,
@@ -132,7 +132,7 @@ impl Branch {
         })?;
         let tokens = [Source::BranchIn(index), Source::BranchOut(index)].map(Source::token);
         let mut link = Link::new(epoll, (from, tokens[0]), (to, tokens[1]))?;
-        epoll.add(heard.as_raw_fd(), Source::BranchWords(index).token(), Interest::Read)?;
+        epoll.add(&heard, Source::BranchWords(index).token(), Interest::Read)?;
         let (first, end) = (nodes.start, nodes.end);
         let orders = Down::Orders { first, end, plan: orders.to_vec() };
         link.send(epoll, &orders.encode());

@@ -5,7 +5,7 @@
 use super::frame::{Frame, LENGTH_MAX, MARK, VERSION};
 use crate::sys::{self, Epoll, Interest};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// How much is read at a time.
@@ -40,8 +40,8 @@ impl Link {
         (from, token_in): (OwnedFd, u64),
         (to, token_out): (OwnedFd, u64),
     ) -> io::Result<Link> {
-        epoll.add(from.as_raw_fd(), token_in, Interest::Read)?;
-        epoll.add(to.as_raw_fd(), token_out, Interest::Nothing)?;
+        epoll.add(&from, token_in, Interest::Read)?;
+        epoll.add(&to, token_out, Interest::Nothing)?;
         let outbox = [&MARK[..], &VERSION.to_le_bytes()].concat();
         let mut link = Link {
             from,
@@ -101,7 +101,7 @@ impl Link {
         let waiting = self.written < self.outbox.len();
         if waiting != self.waiting {
             let interest = if waiting { Interest::Write } else { Interest::Nothing };
-            let _ = epoll.change(to.as_raw_fd(), self.token_out, interest);
+            let _ = epoll.change(to, self.token_out, interest);
             self.waiting = waiting;
         }
     }

@@ -6,9 +6,13 @@
 
 #![allow(unsafe_code)]
 
-use std::io;
-use std::mem;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, bind, sendmsg_addr, socket_with, sockopt,
+};
+use std::io::{self, IoSlice};
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 /// Most descriptors that one datagram brings.
@@ -40,57 +44,32 @@ pub struct Arrival {
 impl Datagram {
     /// A socket under `name`, or, where that is empty, under a name that the kernel chooses.
     pub fn bind(name: &[u8]) -> io::Result<Datagram> {
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
-        // SAFETY: integers only.
-        let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a descriptor that the kernel just made and nobody else owns.
-        let socket = Datagram { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
+        let socket =
+            socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
         // Before the bind, so that nothing can arrive without its sender's credentials.
-        socket.set(libc::SO_PASSCRED, &1i32)?;
-        let (address, len) = address(name)?;
-        // SAFETY: `address` is ours for the call, and `len` bytes of it are filled.
-        if unsafe { libc::bind(fd, (&raw const address).cast(), len) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(socket)
+        sockopt::set_socket_passcred(&socket, true)?;
+        let name = match name {
+            [] => SocketAddrUnix::new_unnamed(),
+            name => SocketAddrUnix::new_abstract_name(name)?,
+        };
+        bind(&socket, &name)?;
+        Ok(Datagram { fd: socket })
     }
 
     /// How long [`Datagram::send_waiting`] and [`Datagram::receive`] wait at most.
     pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        let time = libc::timeval {
-            tv_sec: patience.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-            tv_usec: patience.subsec_micros().into(),
-        };
-        self.set(libc::SO_SNDTIMEO, &time)?;
-        self.set(libc::SO_RCVTIMEO, &time)
-    }
-
-    fn set<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
-        let (fd, size) = (self.raw(), size_of::<T>() as libc::socklen_t);
-        let value = (&raw const *value).cast();
-        // SAFETY: `value` is valid for reading, `size` bytes of it.
-        match unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, option, value, size) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-
-    /// The descriptor's number, for polling.
-    pub fn raw(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Send, Some(patience))?;
+        Ok(sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Recv, Some(patience))?)
     }
 
     /// Sends one datagram to the socket called `to`; waits while that has no room.
     pub fn send_waiting(&self, to: &[u8], bytes: &[u8]) -> io::Result<()> {
-        self.send(to, bytes, &[], 0)
+        self.send(to, bytes, &[], SendFlags::empty())
     }
 
     /// Sends one datagram with descriptors to the socket called `to`, without waiting.
     pub fn send_now(&self, to: &[u8], bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-        self.send(to, bytes, fds, libc::MSG_DONTWAIT)
+        self.send(to, bytes, fds, SendFlags::DONTWAIT)
     }
 
     fn send(
@@ -98,40 +77,18 @@ impl Datagram {
         to: &[u8],
         bytes: &[u8],
         descriptors: &[BorrowedFd<'_>],
-        flags: libc::c_int,
+        flags: SendFlags,
     ) -> io::Result<()> {
-        let (mut address, len) = address(to)?;
-        let mut part = libc::iovec { iov_base: bytes.as_ptr() as *mut _, iov_len: bytes.len() };
-        let mut ancillary = Ancillary([0; 128]);
-        // SAFETY: `msghdr` is plain data, for which zeros are a value.
-        let mut message: libc::msghdr = unsafe { mem::zeroed() };
-        message.msg_name = (&raw mut address).cast();
-        message.msg_namelen = len;
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        let count = descriptors.len().min(DESCRIPTORS_MAX);
-        if count > 0 {
-            let size = (count * size_of::<RawFd>()) as u32;
-            message.msg_control = ancillary.0.as_mut_ptr().cast();
-            // SAFETY: macros that compute sizes and addresses within `ancillary`, whose 128 bytes
-            // hold one header and DESCRIPTORS_MAX descriptors.
-            unsafe {
-                message.msg_controllen = libc::CMSG_SPACE(size) as _;
-                let header = libc::CMSG_FIRSTHDR(&message);
-                (*header).cmsg_level = libc::SOL_SOCKET;
-                (*header).cmsg_type = libc::SCM_RIGHTS;
-                (*header).cmsg_len = libc::CMSG_LEN(size) as _;
-                let data = libc::CMSG_DATA(header).cast::<RawFd>();
-                for (place, fd) in descriptors[..count].iter().enumerate() {
-                    data.add(place).write_unaligned(fd.as_raw_fd());
-                }
-            }
+        let to = SocketAddrUnix::new_abstract_name(to)?;
+        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut room);
+        if !descriptors.is_empty() {
+            let descriptors = &descriptors[..descriptors.len().min(DESCRIPTORS_MAX)];
+            ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
         }
-        // SAFETY: all that `message` points to lives until the end of this function.
-        match unsafe { libc::sendmsg(self.raw(), &message, flags | libc::MSG_NOSIGNAL) } {
-            n if n >= 0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let (parts, flags) = ([IoSlice::new(bytes)], flags | SendFlags::NOSIGNAL);
+        sendmsg_addr(&self.fd, &to, &parts, &mut ancillary, flags)?;
+        Ok(())
     }
 
     /// Takes the next datagram into `buffer` (a longer one is cut); waits for one.
@@ -144,6 +101,8 @@ impl Datagram {
         self.take(buffer, libc::MSG_DONTWAIT)
     }
 
+    /// By the C library's call: `rustix` reads credentials into a number of a process that is never 0, and the
+    /// kernel tells 0 of a sender in another namespace.
     fn take(&self, buffer: &mut [u8], flags: libc::c_int) -> io::Result<Arrival> {
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let mut ancillary = Ancillary([0; 128]);
@@ -158,7 +117,9 @@ impl Datagram {
         message.msg_control = ancillary.0.as_mut_ptr().cast();
         message.msg_controllen = ancillary.0.len() as _;
         // SAFETY: all that `message` points to lives until the end of this function.
-        let n = unsafe { libc::recvmsg(self.raw(), &mut message, flags | libc::MSG_CMSG_CLOEXEC) };
+        let n = unsafe {
+            libc::recvmsg(self.fd.as_raw_fd(), &mut message, flags | libc::MSG_CMSG_CLOEXEC)
+        };
         let Ok(len) = usize::try_from(n) else { return Err(io::Error::last_os_error()) };
         let name = (message.msg_namelen as usize).saturating_sub(NAME_AT);
         let name = from.sun_path.iter().skip(1).take(name.saturating_sub(1));
@@ -170,21 +131,14 @@ impl Datagram {
     }
 }
 
-const NAME_AT: usize = mem::offset_of!(libc::sockaddr_un, sun_path);
-
-fn address(name: &[u8]) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
-    // SAFETY: `sockaddr_un` is plain data, for which zeros are a value.
-    let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    if name.len() >= address.sun_path.len() {
-        return Err(io::ErrorKind::InvalidInput.into());
+/// For polling.
+impl AsFd for Datagram {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
-    for (place, byte) in address.sun_path[1..].iter_mut().zip(name) {
-        *place = *byte as libc::c_char;
-    }
-    let len = if name.is_empty() { NAME_AT } else { NAME_AT + 1 + name.len() };
-    Ok((address, len as libc::socklen_t))
 }
+
+const NAME_AT: usize = mem::offset_of!(libc::sockaddr_un, sun_path);
 
 /// Takes credentials and descriptors out of a received message; every descriptor gets an owner
 /// and so none leaks, whoever sent it.
@@ -220,8 +174,7 @@ unsafe fn take_ancillary(message: &libc::msghdr, arrival: &mut Arrival) {
 /// Whether a process of this one's user may believe one of user `uid`, and the other way round: it
 /// is the same user, or one of them may do anything to the other in any case.
 pub fn is_of_trust(uid: Option<u32>) -> bool {
-    // SAFETY: no arguments; never fails.
-    let own = unsafe { libc::geteuid() };
+    let own = rustix::process::geteuid().as_raw();
     uid.is_some_and(|uid| uid == own || uid == 0 || own == 0)
 }
 
@@ -229,7 +182,6 @@ pub fn is_of_trust(uid: Option<u32>) -> bool {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
     #[test]

@@ -5,10 +5,17 @@
 
 #![allow(unsafe_code)]
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::io::{self, Error, ErrorKind};
 use std::net::TcpStream;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
+
+/// Longer than anybody waits.
+const LONG: Timespec = Timespec { tv_sec: 1 << 40, tv_nsec: 0 };
 
 /// A connected stream or packet socket that belongs to this value and is closed with it.
 #[derive(Debug)]
@@ -37,12 +44,10 @@ impl Socket {
         if which.is_some_and(|which| which != found) {
             return Err(Error::new(ErrorKind::InvalidInput, "is another socket"));
         }
-        // SAFETY: plain fcntl on an open descriptor.
-        if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
-            return Err(Error::last_os_error());
-        }
         // SAFETY: the descriptor is open, and the launcher left it for whoever reads its number.
-        Ok(Socket { fd: unsafe { OwnedFd::from_raw_fd(number) } })
+        let fd = unsafe { OwnedFd::from_raw_fd(number) };
+        fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
+        Ok(Socket { fd })
     }
 
     /// Connects to `address` (`host:port`) over TCP.
@@ -60,14 +65,10 @@ impl Socket {
     /// Writes all of `bytes`, as one packet on a packet socket.
     pub fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            // SAFETY: the pointer and length are those of a live slice.
-            let n = unsafe {
-                libc::send(self.raw(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
-            };
-            match usize::try_from(n) {
+            match send(&self.fd, bytes, SendFlags::NOSIGNAL) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(n) => bytes = &bytes[n.min(bytes.len())..],
-                Err(_) => self.wait_after(Error::last_os_error(), libc::POLLOUT)?,
+                Err(error) => self.wait_after(error, PollFlags::OUT)?,
             }
         }
         Ok(())
@@ -76,11 +77,9 @@ impl Socket {
     /// Reads what is there, waiting for at least one byte; 0 means that the other end is closed.
     pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         loop {
-            // SAFETY: the pointer and length are those of a live, writable slice.
-            let n = unsafe { libc::recv(self.raw(), into.as_mut_ptr().cast(), into.len(), 0) };
-            match usize::try_from(n) {
-                Ok(n) => return Ok(n.min(into.len())),
-                Err(_) => self.wait_after(Error::last_os_error(), libc::POLLIN)?,
+            match recv(&self.fd, &mut *into, RecvFlags::empty()) {
+                Ok((n, _)) => return Ok(n),
+                Err(error) => self.wait_after(error, PollFlags::IN)?,
             }
         }
     }
@@ -90,58 +89,43 @@ impl Socket {
         let begin = Instant::now();
         loop {
             let left = within.map(|within| within.saturating_sub(begin.elapsed()));
-            // Rounded up: what is left is at least a millisecond, or nothing.
-            let wait = left.map_or(-1, |left| {
-                left.as_micros().div_ceil(1000).try_into().unwrap_or(libc::c_int::MAX)
-            });
-            let mut poll = libc::pollfd { fd: self.raw(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: one valid pollfd.
-            match unsafe { libc::poll(&mut poll, 1, wait) } {
-                0 if left.is_none_or(|left| left.is_zero()) => return Ok(false),
-                0 => {}
-                n if n > 0 => return Ok(true),
-                _ => match Error::last_os_error() {
-                    error if error.kind() == ErrorKind::Interrupted => {}
-                    error => return Err(error),
-                },
+            let wait = left.map(|left| Timespec::try_from(left).unwrap_or(LONG));
+            match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], wait.as_ref()) {
+                Ok(0) if left.is_none_or(|left| left.is_zero()) => return Ok(false),
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(true),
+                Err(error) => return Err(error.into()),
             }
         }
     }
 
     /// Reads what is there without waiting.
     pub(crate) fn receive_now(&self, into: &mut [u8]) -> io::Result<usize> {
-        let (at, room) = (into.as_mut_ptr().cast(), into.len());
-        // SAFETY: the pointer and length are those of a live, writable slice.
-        let n = unsafe { libc::recv(self.raw(), at, room, libc::MSG_DONTWAIT) };
-        usize::try_from(n).map(|n| n.min(room)).map_err(|_| Error::last_os_error())
+        let (n, _) = recv(&self.fd, into, RecvFlags::DONTWAIT)?;
+        Ok(n)
     }
 
     /// An interrupted call is simply repeated; on a descriptor that somebody made non-blocking
     /// the call is repeated once the descriptor is ready. Anything else is the caller's.
-    fn wait_after(&self, error: Error, events: libc::c_short) -> io::Result<()> {
-        match error.kind() {
-            ErrorKind::Interrupted => Ok(()),
-            ErrorKind::WouldBlock => {
-                let mut poll = libc::pollfd { fd: self.raw(), events, revents: 0 };
-                // SAFETY: one valid pollfd; an error only makes the caller try again.
-                unsafe { libc::poll(&mut poll, 1, -1) };
+    fn wait_after(&self, error: Errno, events: PollFlags) -> io::Result<()> {
+        match error {
+            Errno::INTR => Ok(()),
+            Errno::AGAIN => {
+                // An error only makes the caller try again.
+                let _ = poll(&mut [PollFd::new(&self.fd, events)], None);
                 Ok(())
             }
-            _ => Err(error),
+            _ => Err(error.into()),
         }
     }
 }
 
 /// The number by which the kernel knows the socket behind a descriptor, and no other one at this time.
 pub fn number_of(fd: RawFd) -> io::Result<u64> {
-    // SAFETY: an all-zero `stat` is a valid value, and fstat writes only into it.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `stat` is valid for writing; an unopened descriptor makes the call fail.
-    if unsafe { libc::fstat(fd, &mut stat) } != 0 {
-        return Err(Error::last_os_error());
-    }
-    match stat.st_mode & libc::S_IFMT {
-        libc::S_IFSOCK => Ok(stat.st_ino),
+    // SAFETY: only for the call, which fails on what is no open descriptor.
+    let stat = fstat(unsafe { BorrowedFd::borrow_raw(fd) })?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Socket => Ok(stat.st_ino),
         _ => Err(Error::new(ErrorKind::InvalidInput, "is not a socket")),
     }
 }
