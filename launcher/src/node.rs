@@ -18,7 +18,7 @@ use crate::spawn::{self, Common, Started};
 use crate::sys::{self, Epoll, Interest, Signals};
 use crate::tree::branch::Branch;
 use crate::tree::frame::{Down, Frame, Up};
-use crate::tree::pack::Pack;
+use crate::tree::orders;
 use crate::tree::{Beat, shape};
 use launch_wire::control::Frame as Word;
 use launch_wire::pmi1::LineBuffer;
@@ -130,8 +130,7 @@ impl<'a> Node<'a> {
         if self.below.is_empty() {
             return;
         }
-        let mut orders = Vec::new();
-        self.plan.pack(&mut orders);
+        let orders = orders::write(self.plan);
         let limits = (self.signals.old_mask(), self.limit);
         for (index, nodes) in self.below.clone().into_iter().enumerate() {
             let node = nodes.start;

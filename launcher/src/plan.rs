@@ -14,7 +14,9 @@ use crate::refuse::Refusal;
 use crate::settings;
 use crate::sys;
 use crate::tree::branch::Way;
+use crate::tree::pack::paths;
 use machine::Machine;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -24,7 +26,7 @@ use std::path::{Component, Path, PathBuf};
 const RANKS_MAX: usize = 1 << 16;
 
 /// One program of the job as it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
     /// As typed.
     pub(crate) name: OsString,
@@ -33,8 +35,10 @@ pub(crate) struct Program {
     /// Its variables, before each host and rank adds its own.
     pub(crate) environment: Environment,
     /// Where it runs, if not where mpirun does.
+    #[serde(with = "paths")]
     pub(crate) directory: Option<PathBuf>,
     /// Where to look for it.
+    #[serde(with = "paths")]
     pub(crate) path: Vec<PathBuf>,
 }
 
@@ -46,7 +50,7 @@ impl Program {
 }
 
 /// The whole job, as far as it is the same for all hosts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     /// A name that no other job has and nobody can guess: it also keeps strangers out.
     pub(crate) job: String,
@@ -61,6 +65,7 @@ pub(crate) struct Plan {
     /// The sum of the hosts' slots, where hosts were named.
     pub(crate) slots: Option<usize>,
     /// Where mpirun runs.
+    #[serde(with = "paths")]
     pub(crate) here: PathBuf,
     /// How hosts are reached.
     pub(crate) way: Way,

@@ -11,9 +11,9 @@ mod symbols;
 pub(crate) use helper::{NAME_CALLS, name_calls};
 
 use crate::ranges::ranges;
-use crate::tree::pack::{Malformed, Pack};
 use launch_wire::control::dying::{Fault, Trail, UNKNOWN};
 use launch_wire::control::mapping::Mapping;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ const PLACES_MAX: usize = 4;
 const NAMING: Duration = Duration::from_secs(5);
 
 /// Ranks of the job that fell in one place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fell {
     /// The ranks, in the order in which they did.
     pub(crate) ranks: Vec<usize>,
@@ -34,20 +34,6 @@ pub(crate) struct Fell {
     pub(crate) what: String,
     /// The calls, a line each; empty where they have not been looked for.
     pub(crate) calls: String,
-}
-
-impl Pack for Fell {
-    fn pack(&self, to: &mut Vec<u8>) {
-        let Fell { ranks, what, calls } = self;
-        ranks.pack(to);
-        what.pack(to);
-        calls.pack(to);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        let (ranks, what) = (Pack::unpack(from)?, Pack::unpack(from)?);
-        Ok(Fell { ranks, what, calls: Pack::unpack(from)? })
-    }
 }
 
 /// A call: the file of its code and the place in it, or its address where that lies in no file.

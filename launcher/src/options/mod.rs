@@ -12,6 +12,7 @@ mod spelling;
 
 use crate::files::Wanted;
 use clap::{Args, Command, FromArgMatches};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub(crate) use configfile::split as split_words;
 pub(crate) use places::{BindTo, MapBy, Mapping, Numbering, Tie, tie};
 
 /// Who gets what mpirun reads from its standard input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StdinTo {
     /// One rank.
     Rank(usize),

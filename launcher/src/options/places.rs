@@ -7,9 +7,10 @@
 use super::elsewhere::BY_SOCKET;
 use crate::hosts::Rule;
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 /// What a rank is tied to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum BindTo {
     /// Nothing: every rank may run on every CPU that mpirun may use.
     #[value(alias = "user")]
@@ -35,7 +36,7 @@ impl BindTo {
 }
 
 /// What each rank is tied to, and how many of it: `--bind-to core:4`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tie {
     /// What.
     pub(crate) to: BindTo,
@@ -44,7 +45,7 @@ pub(crate) struct Tie {
 }
 
 /// In which order ranks are dealt out to the places that `--bind-to` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum MapBy {
     /// Neighbouring ranks side by side.
     Near,

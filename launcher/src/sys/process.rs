@@ -10,13 +10,14 @@ use rustix::process::{
     kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, setsid,
     wait, waitpid,
 };
+use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::time::Duration;
 
 /// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum End {
     /// By itself, with this exit status.
     Exited(i32),

@@ -6,7 +6,7 @@
 
 use super::frame::{Down, Frame, Up};
 use super::link::Link;
-use super::pack::whole;
+use super::orders;
 use super::{ARRIVAL, BEAT, Beat, PATIENCE};
 use crate::leftovers::{self, Guard};
 use crate::node::Node;
@@ -85,8 +85,8 @@ impl Agent {
             }
             match self.parent.next::<Down>().map_err(Refusal::new)? {
                 Some(Down::Orders { first, end, plan }) => {
-                    let plan: Plan =
-                        whole(&plan).map_err(|wrong| Refusal::new(wrong.to_string()))?;
+                    let plan =
+                        orders::read(&plan).map_err(|wrong| Refusal::new(wrong.to_string()))?;
                     if first == 0 || first >= end || end > plan.hosts.len() {
                         return Err(Refusal::new("orders for hosts that are not in the plan"));
                     }

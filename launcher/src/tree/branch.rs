@@ -3,6 +3,7 @@
 
 use super::frame::{Down, Frame};
 use super::link::Link;
+use super::pack::paths;
 use super::{AGENT, ARRIVAL, SILENCE};
 use crate::leftovers::{REACHES, reaching_mark};
 use crate::plan::Plan;
@@ -11,6 +12,7 @@ use crate::refuse::Refusal;
 use crate::source::Source;
 use crate::spawn::c_string;
 use crate::sys::{self, ChildPlan, End, Epoll, Interest};
+use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::ops::Range;
@@ -20,11 +22,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How hosts are reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Way {
     /// The command that runs another one on a host.
     pub(crate) words: Vec<OsString>,
     /// mpirun there.
+    #[serde(with = "paths")]
     pub(crate) program: PathBuf,
     /// How many hosts one host starts.
     pub(crate) fanout: usize,

@@ -2,19 +2,21 @@
 //!
 //! [`Up`] is news on its way to mpirun, [`Down`] a request on its way to the hosts. mpirun's own
 //! ranks bring the same news and obey the same requests, only that these need not be written down:
-//! a job on one host is the tree of one. A frame is its length (u32, what follows), its kind (u8)
-//! and its fields; a stream begins with [`MARK`] and [`VERSION`].
+//! a job on one host is the tree of one. A frame is its length (u32, of what follows) and its kind and
+//! fields in the form of postcard; a stream begins with [`MARK`] and [`VERSION`].
 
-use super::pack::{Malformed, Pack, pack_bytes, unpack_bytes, whole};
+use super::pack::{Malformed, behind, whole};
 use crate::dying::Fell;
 use crate::sys::End;
 use launch_wire::control::Frame as Word;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a stream begins with; before it, a remote shell's own noise is skipped.
 pub(crate) const MARK: &[u8; 16] = b"\0ferrite agent\0\x01";
 
 /// The version of these frames. Both ends must be of the same: they come from one installation.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Longest frame: all keys of a job, as the PMI server keeps them, and some room.
 pub(crate) const LENGTH_MAX: usize = (256 << 20) + (1 << 20);
@@ -23,7 +25,7 @@ pub(crate) const LENGTH_MAX: usize = (256 << 20) + (1 << 20);
 pub(crate) type Keys = Vec<(String, String)>;
 
 /// Where the ranks of a host are bound, for the report.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Arrived {
     /// The host's number.
     pub(crate) node: usize,
@@ -38,7 +40,7 @@ pub(crate) struct Arrived {
 }
 
 /// News.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Up {
     /// Nothing, but that somebody is there.
     Alive,
@@ -60,8 +62,10 @@ pub(crate) enum Up {
         /// The rank.
         rank: usize,
         /// Which stream.
+        #[serde(deserialize_with = "which")]
         which: usize,
         /// What it wrote; nothing when that stream has ended.
+        #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
     /// A rank has begun (or ended) to use the process manager.
@@ -83,6 +87,7 @@ pub(crate) enum Up {
         /// The rank.
         rank: usize,
         /// The word.
+        #[serde(with = "word")]
         word: Word,
     },
     /// A rank publishes or looks up a name, which mpirun itself keeps.
@@ -90,6 +95,7 @@ pub(crate) enum Up {
         /// The rank.
         rank: usize,
         /// The line of PMI.
+        #[serde(with = "serde_bytes")]
         line: Vec<u8>,
     },
     /// A rank has closed its PMI socket.
@@ -128,7 +134,7 @@ pub(crate) enum Up {
         gone: bool,
     },
     /// What the command that started an agent wrote to standard error.
-    Words(Vec<u8>),
+    Words(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The hosts from `first` to before `end` are out of reach.
     Lost {
         /// The host that was lost.
@@ -147,7 +153,7 @@ pub(crate) enum Up {
 }
 
 /// Requests.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Down {
     /// Nothing, but that somebody is there.
     Alive,
@@ -158,6 +164,7 @@ pub(crate) enum Down {
         /// One more than the last.
         end: usize,
         /// The plan, written down.
+        #[serde(with = "serde_bytes")]
         plan: Vec<u8>,
     },
     /// All hosts have arrived: start the ranks.
@@ -178,6 +185,7 @@ pub(crate) enum Down {
         /// The rank.
         rank: usize,
         /// The input.
+        #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
     /// Ask the ranks what they are doing.
@@ -189,85 +197,56 @@ pub(crate) enum Down {
         /// The host's number.
         node: usize,
         /// Standard output (0) or error (1).
+        #[serde(deserialize_with = "which")]
         which: usize,
         /// How many.
         bytes: usize,
     },
     /// Nobody reads this output (0 or 1) any more.
-    Unread(usize),
+    Unread(#[serde(deserialize_with = "which")] usize),
     /// No rank runs any more: clear away what is left, which may take so many milliseconds to end, and say so.
     End(u32),
 }
 
-impl Pack for End {
-    fn pack(&self, to: &mut Vec<u8>) {
-        let (killed, number) = match self {
-            End::Exited(status) => (None, *status),
-            End::Killed { signal, core } => (Some(*core), *signal),
-        };
-        killed.pack(to);
-        number.pack(to);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        let killed = Option::<bool>::unpack(from)?;
-        let number = i32::unpack(from)?;
-        Ok(killed.map_or(End::Exited(number), |core| End::Killed { signal: number, core }))
-    }
-}
-
-impl Pack for Arrived {
-    fn pack(&self, to: &mut Vec<u8>) {
-        let Arrived { node, cpus, why, bound, caution } = self;
-        node.pack(to);
-        cpus.pack(to);
-        why.pack(to);
-        bound.pack(to);
-        caution.pack(to);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        Ok(Arrived {
-            node: Pack::unpack(from)?,
-            cpus: Pack::unpack(from)?,
-            why: Pack::unpack(from)?,
-            bound: Pack::unpack(from)?,
-            caution: Pack::unpack(from)?,
-        })
-    }
-}
-
-impl Pack for Word {
-    fn pack(&self, to: &mut Vec<u8>) {
-        pack_bytes(&self.encode(), to);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        Word::decode(&unpack_bytes(from)?).map_err(|_| Malformed("a rank's word"))
-    }
-}
-
 /// Which of a rank's two output streams.
-fn which(from: &mut &[u8]) -> Result<usize, Malformed> {
-    usize::unpack(from).and_then(|n| if n < 2 { Ok(n) } else { Err(Malformed("a stream")) })
+fn which<'a, D: Deserializer<'a>>(from: D) -> Result<usize, D::Error> {
+    let which = usize::deserialize(from)?;
+    if which < 2 { Ok(which) } else { Err(D::Error::custom("a stream")) }
 }
 
-/// Writes the fields of a frame behind its length and kind.
-fn framed(kind: u8, fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut bytes = vec![0, 0, 0, 0, kind];
-    fill(&mut bytes);
-    let length = u32::try_from(bytes.len() - 4).expect("frames are shorter than LENGTH_MAX");
-    bytes[..4].copy_from_slice(&length.to_le_bytes());
-    bytes
+/// A rank's word, in the form in which the rank said it.
+mod word {
+    use super::*;
+    use serde::Serializer;
+    use serde_bytes::{ByteBuf, Bytes};
+
+    pub(super) fn serialize<S: Serializer>(word: &Word, to: S) -> Result<S::Ok, S::Error> {
+        Bytes::new(&word.encode()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Word, D::Error> {
+        Word::decode(&ByteBuf::deserialize(from)?).map_err(D::Error::custom)
+    }
 }
 
 /// A frame of one of the two directions.
-pub(crate) trait Frame: Sized {
+pub(crate) trait Frame: Serialize + DeserializeOwned {
     /// The frame with its length in front.
-    fn encode(&self) -> Vec<u8>;
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = behind(vec![0; 4], self);
+        let length = u32::try_from(bytes.len() - 4).expect("frames are shorter than LENGTH_MAX");
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
+        bytes
+    }
+
     /// Reads what follows the length.
-    fn decode(body: &[u8]) -> Result<Self, Malformed>;
+    fn decode(body: &[u8]) -> Result<Self, Malformed> {
+        whole(body)
+    }
 }
+
+impl Frame for Up {}
+impl Frame for Down {}
 
 impl Up {
     /// The ranks that this is about.
@@ -302,165 +281,6 @@ impl Up {
             Up::Lost { first, end, .. } => *first..*end,
             _ => 0..0,
         }
-    }
-}
-
-impl Frame for Up {
-    fn encode(&self) -> Vec<u8> {
-        match self {
-            Up::Alive => framed(0, |_| {}),
-            Up::Arrived(arrived) => framed(1, |to| arrived.pack(to)),
-            Up::Refused { node, status, text } => framed(2, |to| {
-                node.pack(to);
-                status.pack(to);
-                text.pack(to);
-            }),
-            Up::Started(ranks) => framed(3, |to| ranks.pack(to)),
-            Up::Output { rank, which, bytes } => framed(4, |to| {
-                (*rank, *which).pack(to);
-                pack_bytes(bytes, to);
-            }),
-            Up::Inside { rank, inside } => framed(5, |to| (*rank, *inside).pack(to)),
-            Up::Abort { rank, code } => framed(6, |to| (*rank, *code).pack(to)),
-            Up::Said { rank, word } => framed(7, |to| {
-                rank.pack(to);
-                word.pack(to);
-            }),
-            Up::Name { rank, line } => framed(8, |to| {
-                rank.pack(to);
-                pack_bytes(line, to);
-            }),
-            Up::Closed { rank } => framed(9, |to| rank.pack(to)),
-            Up::Garbled { rank, text } => framed(10, |to| {
-                rank.pack(to);
-                text.pack(to);
-            }),
-            Up::Ended { rank, end } => framed(11, |to| (*rank, *end).pack(to)),
-            Up::Fence(keys) => framed(12, |to| keys.pack(to)),
-            Up::Wait { passed, ranks } => framed(13, |to| {
-                passed.pack(to);
-                ranks.pack(to);
-            }),
-            Up::Fed { rank, gone } => framed(14, |to| (*rank, *gone).pack(to)),
-            Up::Words(bytes) => framed(15, |to| pack_bytes(bytes, to)),
-            Up::Lost { first, end, arrived, why } => framed(16, |to| {
-                ((*first, *end), *arrived).pack(to);
-                why.pack(to);
-            }),
-            Up::Done => framed(17, |_| {}),
-            Up::Fell(fell) => framed(18, |to| fell.pack(to)),
-        }
-    }
-
-    fn decode(body: &[u8]) -> Result<Up, Malformed> {
-        let (&kind, mut rest) = body.split_first().ok_or(Malformed("it is empty"))?;
-        let from = &mut rest;
-        let frame = match kind {
-            0 => Up::Alive,
-            1 => Up::Arrived(Pack::unpack(from)?),
-            2 => Up::Refused {
-                node: Pack::unpack(from)?,
-                status: Pack::unpack(from)?,
-                text: Pack::unpack(from)?,
-            },
-            3 => Up::Started(Pack::unpack(from)?),
-            4 => Up::Output {
-                rank: Pack::unpack(from)?,
-                which: which(from)?,
-                bytes: unpack_bytes(from)?,
-            },
-            5 => Up::Inside { rank: Pack::unpack(from)?, inside: Pack::unpack(from)? },
-            6 => Up::Abort { rank: Pack::unpack(from)?, code: Pack::unpack(from)? },
-            7 => Up::Said { rank: Pack::unpack(from)?, word: Pack::unpack(from)? },
-            8 => Up::Name { rank: Pack::unpack(from)?, line: unpack_bytes(from)? },
-            9 => Up::Closed { rank: Pack::unpack(from)? },
-            10 => Up::Garbled { rank: Pack::unpack(from)?, text: Pack::unpack(from)? },
-            11 => Up::Ended { rank: Pack::unpack(from)?, end: Pack::unpack(from)? },
-            12 => Up::Fence(Pack::unpack(from)?),
-            13 => Up::Wait { passed: Pack::unpack(from)?, ranks: Pack::unpack(from)? },
-            14 => Up::Fed { rank: Pack::unpack(from)?, gone: Pack::unpack(from)? },
-            15 => Up::Words(unpack_bytes(from)?),
-            16 => Up::Lost {
-                first: Pack::unpack(from)?,
-                end: Pack::unpack(from)?,
-                arrived: Pack::unpack(from)?,
-                why: Pack::unpack(from)?,
-            },
-            17 => Up::Done,
-            18 => Up::Fell(Pack::unpack(from)?),
-            _ => return Err(Malformed("an unknown kind")),
-        };
-        whole::<Nothing>(rest).map(|Nothing| frame)
-    }
-}
-
-impl Frame for Down {
-    fn encode(&self) -> Vec<u8> {
-        match self {
-            Down::Alive => framed(0, |_| {}),
-            Down::Orders { first, end, plan } => framed(1, |to| {
-                (*first, *end).pack(to);
-                pack_bytes(plan, to);
-            }),
-            Down::Go => framed(2, |_| {}),
-            Down::Signal(signal) => framed(3, |to| signal.pack(to)),
-            Down::Release(keys) => framed(4, |to| keys.pack(to)),
-            Down::Reply { rank, line } => framed(5, |to| {
-                rank.pack(to);
-                line.pack(to);
-            }),
-            Down::Feed { rank, bytes } => framed(6, |to| {
-                rank.pack(to);
-                pack_bytes(bytes, to);
-            }),
-            Down::RollCall => framed(7, |_| {}),
-            Down::Watch => framed(8, |_| {}),
-            Down::Taken { node, which, bytes } => {
-                framed(9, |to| ((*node, *which), *bytes).pack(to))
-            }
-            Down::Unread(which) => framed(10, |to| which.pack(to)),
-            Down::End(millis) => framed(11, |to| millis.pack(to)),
-        }
-    }
-
-    fn decode(body: &[u8]) -> Result<Down, Malformed> {
-        let (&kind, mut rest) = body.split_first().ok_or(Malformed("it is empty"))?;
-        let from = &mut rest;
-        let frame = match kind {
-            0 => Down::Alive,
-            1 => Down::Orders {
-                first: Pack::unpack(from)?,
-                end: Pack::unpack(from)?,
-                plan: unpack_bytes(from)?,
-            },
-            2 => Down::Go,
-            3 => Down::Signal(Pack::unpack(from)?),
-            4 => Down::Release(Pack::unpack(from)?),
-            5 => Down::Reply { rank: Pack::unpack(from)?, line: Pack::unpack(from)? },
-            6 => Down::Feed { rank: Pack::unpack(from)?, bytes: unpack_bytes(from)? },
-            7 => Down::RollCall,
-            8 => Down::Watch,
-            9 => Down::Taken {
-                node: Pack::unpack(from)?,
-                which: which(from)?,
-                bytes: Pack::unpack(from)?,
-            },
-            10 => Down::Unread(which(from)?),
-            11 => Down::End(Pack::unpack(from)?),
-            _ => return Err(Malformed("an unknown kind")),
-        };
-        whole::<Nothing>(rest).map(|Nothing| frame)
-    }
-}
-
-/// What must be left of a frame when its fields have been read.
-struct Nothing;
-
-impl Pack for Nothing {
-    fn pack(&self, _: &mut Vec<u8>) {}
-
-    fn unpack(_: &mut &[u8]) -> Result<Self, Malformed> {
-        Ok(Nothing)
     }
 }
 

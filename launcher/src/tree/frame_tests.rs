@@ -87,6 +87,25 @@ fn down() -> impl Strategy<Value = Down> {
     ]
 }
 
+#[test]
+fn lengths_of_what_does_not_follow_are_refused_and_take_no_memory() {
+    let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+    for kind in 0..20 {
+        for before in 0..3 {
+            let body = [&[kind][..], &vec![0; before], &most, b"ab"].concat();
+            assert!(Up::decode(&body).is_err() && Down::decode(&body).is_err(), "{body:?}");
+        }
+    }
+}
+
+#[test]
+fn there_is_no_third_stream() {
+    let body = |which| Up::Output { rank: 3, which, bytes: vec![1] }.encode().split_off(4);
+    assert!(Up::decode(&body(1)).is_ok() && Up::decode(&body(2)).is_err());
+    let body = |which| Down::Unread(which).encode().split_off(4);
+    assert!(Down::decode(&body(1)).is_ok() && Down::decode(&body(2)).is_err());
+}
+
 proptest! {
     #[test]
     fn frames_come_back(up in up(), down in down()) {
@@ -100,10 +119,10 @@ proptest! {
     fn any_bytes_decode_or_fail(kind in 0u8..20, rest in bytes()) {
         let body = [&[kind], &rest[..]].concat();
         if let Ok(frame) = Up::decode(&body) {
-            prop_assert_eq!(&frame.encode()[4..], &body[..]);
+            prop_assert_eq!(Up::decode(&frame.encode()[4..]), Ok(frame));
         }
         if let Ok(frame) = Down::decode(&body) {
-            prop_assert_eq!(&frame.encode()[4..], &body[..]);
+            prop_assert_eq!(Down::decode(&frame.encode()[4..]), Ok(frame));
         }
     }
 

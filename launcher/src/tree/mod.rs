@@ -5,14 +5,14 @@
 //! that a stranger could connect to, what ssh protects stays protected, and nothing secret is on a
 //! command line. A connection that ends is noticed at once; one that falls silent, after a bound.
 //!
-//! `frame` is what is said, `pack` how it is written down, `link` one stream, `branch` an agent seen
-//! from its parent, `shape` who starts whom. [`agent`] is an agent's own loop.
+//! `frame` is what is said, `orders` the plan of a job, `pack` how both are written down, `link` one stream,
+//! `branch` an agent seen from its parent, `shape` who starts whom. [`agent`] is an agent's own loop.
 
 pub(crate) mod agent;
 pub(crate) mod branch;
 pub(crate) mod frame;
 pub(crate) mod link;
-mod orders;
+pub(crate) mod orders;
 pub(crate) mod pack;
 pub(crate) mod shape;
 

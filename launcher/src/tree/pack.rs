@@ -1,14 +1,23 @@
-//! Numbers, texts and lists as bytes, and back: the one place that reads lengths that came from
-//! another host. All numbers are little-endian; what has a length carries it in front, as u32.
+//! Values as bytes, and back, by serde and postcard: the one place that reads what came from another host.
+//!
+//! A length that came with the bytes is believed only as far as bytes follow.
 
-use std::ffi::OsString;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 /// Bytes that do not hold what they should.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Malformed(pub(crate) &'static str);
+pub(crate) struct Malformed(String);
+
+impl Malformed {
+    /// What is wrong with them.
+    pub(crate) fn new(what: impl fmt::Display) -> Malformed {
+        Malformed(what.to_string())
+    }
+}
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,176 +25,114 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// What can be written as bytes and read from them.
-pub(crate) trait Pack: Sized {
-    /// Appends this value.
-    fn pack(&self, to: &mut Vec<u8>);
-    /// Takes a value from the front.
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed>;
-}
-
-/// Takes `n` bytes from the front.
-fn take<'a>(from: &mut &'a [u8], n: usize) -> Result<&'a [u8], Malformed> {
-    let (head, rest) = from.split_at_checked(n).ok_or(Malformed("it ends too early"))?;
-    *from = rest;
-    Ok(head)
-}
-
-macro_rules! numbers {
-    ($($number:ty),*) => {$(
-        impl Pack for $number {
-            fn pack(&self, to: &mut Vec<u8>) {
-                to.extend_from_slice(&self.to_le_bytes());
-            }
-            fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-                let bytes = take(from, size_of::<$number>())?;
-                Ok(<$number>::from_le_bytes(bytes.try_into().expect("as many as were taken")))
-            }
-        }
-    )*};
-}
-
-numbers!(u8, u32, i32);
-
-impl Pack for usize {
-    fn pack(&self, to: &mut Vec<u8>) {
-        u32::try_from(*self).expect("counts of a job fit into 32 bits").pack(to);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        Ok(u32::unpack(from)? as usize)
-    }
-}
-
-impl Pack for bool {
-    fn pack(&self, to: &mut Vec<u8>) {
-        to.push(u8::from(*self));
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        match u8::unpack(from)? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(Malformed("neither yes nor no")),
-        }
-    }
-}
-
-/// Bytes that are copied in one piece.
-pub(crate) fn pack_bytes(bytes: &[u8], to: &mut Vec<u8>) {
-    bytes.len().pack(to);
-    to.extend_from_slice(bytes);
-}
-
-/// The other way.
-pub(crate) fn unpack_bytes(from: &mut &[u8]) -> Result<Vec<u8>, Malformed> {
-    let length = usize::unpack(from)?;
-    Ok(take(from, length)?.to_vec())
-}
-
-impl Pack for String {
-    fn pack(&self, to: &mut Vec<u8>) {
-        pack_bytes(self.as_bytes(), to);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        String::from_utf8(unpack_bytes(from)?).map_err(|_| Malformed("a text that is not UTF-8"))
-    }
-}
-
-impl Pack for OsString {
-    fn pack(&self, to: &mut Vec<u8>) {
-        pack_bytes(self.as_bytes(), to);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        Ok(OsString::from_vec(unpack_bytes(from)?))
-    }
-}
-
-impl Pack for PathBuf {
-    fn pack(&self, to: &mut Vec<u8>) {
-        pack_bytes(self.as_os_str().as_bytes(), to);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        Ok(PathBuf::from(OsString::unpack(from)?))
-    }
-}
-
-impl<T: Pack> Pack for Vec<T> {
-    fn pack(&self, to: &mut Vec<u8>) {
-        self.len().pack(to);
-        for item in self {
-            item.pack(to);
-        }
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        let length = usize::unpack(from)?;
-        // A length is believed only as far as bytes follow: each item has at least one.
-        let mut items = Vec::with_capacity(length.min(from.len()));
-        for _ in 0..length {
-            items.push(T::unpack(from)?);
-        }
-        Ok(items)
-    }
-}
-
-impl<T: Pack> Pack for Option<T> {
-    fn pack(&self, to: &mut Vec<u8>) {
-        self.is_some().pack(to);
-        if let Some(item) = self {
-            item.pack(to);
-        }
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        Ok(if bool::unpack(from)? { Some(T::unpack(from)?) } else { None })
-    }
-}
-
-impl<A: Pack, B: Pack> Pack for (A, B) {
-    fn pack(&self, to: &mut Vec<u8>) {
-        self.0.pack(to);
-        self.1.pack(to);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
-        Ok((A::unpack(from)?, B::unpack(from)?))
-    }
+/// `value` as bytes, behind those of `head`.
+pub(crate) fn behind(head: Vec<u8>, value: &impl Serialize) -> Vec<u8> {
+    postcard::to_extend(value, head).expect("memory takes all bytes, and every length is known")
 }
 
 /// All of `bytes` as one value.
-pub(crate) fn whole<T: Pack>(mut bytes: &[u8]) -> Result<T, Malformed> {
-    let value = T::unpack(&mut bytes)?;
-    if bytes.is_empty() { Ok(value) } else { Err(Malformed("something follows its end")) }
+pub(crate) fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok(_) => Err(Malformed::new("something follows its end")),
+        Err(postcard::Error::SerdeDeCustom) => Err(Malformed::new("a value that it cannot have")),
+        Err(error) => Err(Malformed::new(error)),
+    }
+}
+
+/// Paths, of which serde's own form takes those in UTF-8 alone.
+pub(crate) trait Paths: Sized {
+    /// As the kernel has them.
+    fn names(&self) -> Vec<&OsStr>;
+    /// The other way; `None` where there are too many or too few.
+    fn of(names: Vec<OsString>) -> Option<Self>;
+}
+
+impl Paths for Vec<PathBuf> {
+    fn names(&self) -> Vec<&OsStr> {
+        self.iter().map(|path| path.as_os_str()).collect()
+    }
+
+    fn of(names: Vec<OsString>) -> Option<Self> {
+        Some(names.into_iter().map(PathBuf::from).collect())
+    }
+}
+
+impl Paths for Option<PathBuf> {
+    fn names(&self) -> Vec<&OsStr> {
+        self.iter().map(|path| path.as_os_str()).collect()
+    }
+
+    fn of(mut names: Vec<OsString>) -> Option<Self> {
+        let path = names.pop().map(PathBuf::from);
+        names.is_empty().then_some(path)
+    }
+}
+
+impl Paths for PathBuf {
+    fn names(&self) -> Vec<&OsStr> {
+        vec![self.as_os_str()]
+    }
+
+    fn of(names: Vec<OsString>) -> Option<Self> {
+        Option::<PathBuf>::of(names).flatten()
+    }
+}
+
+/// For `#[serde(with = "paths")]`.
+pub(crate) mod paths {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(paths: &impl Paths, to: S) -> Result<S::Ok, S::Error> {
+        paths.names().serialize(to)
+    }
+
+    pub(crate) fn deserialize<'a, P: Paths, D: Deserializer<'a>>(from: D) -> Result<P, D::Error> {
+        P::of(Vec::deserialize(from)?).ok_or_else(|| D::Error::custom("a number of paths"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::option;
     use proptest::prelude::*;
+    use std::os::unix::ffi::OsStringExt;
 
-    type Thing = (Vec<(String, Option<i32>)>, (bool, Vec<usize>));
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    struct Thing {
+        pairs: Vec<(String, Option<i32>)>,
+        #[serde(with = "paths")]
+        one: PathBuf,
+        #[serde(with = "paths")]
+        perhaps: Option<PathBuf>,
+        #[serde(with = "paths")]
+        many: Vec<PathBuf>,
+        count: usize,
+    }
+
+    fn path() -> impl Strategy<Value = PathBuf> {
+        vec(any::<u8>(), 0..9).prop_map(|bytes| OsString::from_vec(bytes).into())
+    }
 
     proptest! {
         #[test]
         fn values_come_back(
-            pairs in proptest::collection::vec(("\\PC{0,9}", any::<Option<i32>>()), 0..9),
-            flag: bool, counts in proptest::collection::vec(0usize..1 << 32, 0..9),
+            pairs in vec(("\\PC{0,9}", any::<Option<i32>>()), 0..9),
+            one in path(), perhaps in option::of(path()), many in vec(path(), 0..9), count: usize,
         ) {
-            let thing: Thing = (pairs, (flag, counts));
-            let mut bytes = Vec::new();
-            thing.pack(&mut bytes);
+            let thing = Thing { pairs, one, perhaps, many, count };
+            let bytes = behind(Vec::new(), &thing);
             prop_assert_eq!(whole::<Thing>(&bytes), Ok(thing));
             for cut in 0..bytes.len() {
                 prop_assert!(whole::<Thing>(&bytes[..cut]).is_err());
             }
+            prop_assert!(whole::<Thing>(&[&bytes[..], &[0]].concat()).is_err());
         }
 
         #[test]
-        fn any_bytes_unpack_or_fail(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..80)) {
             let _ = whole::<Thing>(&bytes);
         }
     }
