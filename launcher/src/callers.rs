@@ -33,8 +33,7 @@ impl Door {
     pub(crate) fn open(epoll: &Epoll, mark: &str) -> io::Result<Door> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("ferrite-{digits}");
+        let name = format!("ferrite-{}", hex::encode(random));
         let socket = Datagram::bind(name.as_bytes())?;
         epoll.add(&socket, Source::Callers.token(), Interest::Read)?;
         Ok(Door { socket, key: Key::of(mark), name })

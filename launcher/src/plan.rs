@@ -155,8 +155,7 @@ fn job_name() -> Result<String, Refusal> {
     let mut random = [0; 16];
     getrandom::fill(&mut random)
         .map_err(|e| Refusal::new(format!("the system has no random numbers: {e}")))?;
-    let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("ferrite_{digits}"))
+    Ok(format!("ferrite_{}", hex::encode(random)))
 }
 
 /// How many ranks a program has, and where they may run.

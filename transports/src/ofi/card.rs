@@ -28,14 +28,9 @@ pub(super) struct Card {
 impl Card {
     /// The card as text.
     pub(super) fn to_text(&self) -> String {
-        use std::fmt::Write;
         let Tongue { provider, protocol: (protocol, version), data_bytes } = &self.tongue;
-        let bytes = self.address.len();
-        let mut text = format!("{CARD_KIND}:{provider}:{protocol}.{version}:{data_bytes}:{bytes}:");
-        for byte in &self.address {
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        let (bytes, digits) = (self.address.len(), hex::encode(&self.address));
+        format!("{CARD_KIND}:{provider}:{protocol}.{version}:{data_bytes}:{bytes}:{digits}")
     }
 
     /// Reads a card that anybody may have written.
@@ -52,13 +47,12 @@ impl Card {
         let (protocol, version) = part()?.split_once('.')?;
         let protocol = (number(protocol)?, number(version)?);
         let data_bytes = number(part()?)? as usize;
-        let (bytes, hex) = (number(part()?)? as usize, part()?);
-        if part().is_some() || bytes == 0 || hex.len() != 2 * bytes {
+        let (bytes, digits) = (number(part()?)? as usize, part()?);
+        let address = hex::decode(digits).ok()?;
+        let is_ours = !digits.bytes().any(|digit| digit.is_ascii_uppercase());
+        if part().is_some() || bytes == 0 || address.len() != bytes || !is_ours {
             return None;
         }
-        let digit = |c: u8| (c as char).to_digit(16).filter(|_| !c.is_ascii_uppercase());
-        let byte = |pair: &[u8]| Some((digit(pair[0])? << 4 | digit(pair[1])?) as u8);
-        let address = hex.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>()?;
         Some(Card { tongue: Tongue { provider, protocol, data_bytes }, address })
     }
 }

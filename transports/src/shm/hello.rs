@@ -134,8 +134,7 @@ const CARD_KIND: &str = "shm";
 
 impl Card {
     pub(super) fn to_text(self) -> String {
-        let hex: String = self.name.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{CARD_KIND}{VERSION}:{hex}:{:016x}", self.host)
+        format!("{CARD_KIND}{VERSION}:{}:{:016x}", hex::encode(self.name), self.host)
     }
 
     /// The card in a text that anybody may have written.
@@ -153,14 +152,12 @@ impl Card {
     }
 
     fn fields<'a>(mut parts: impl Iterator<Item = &'a str>) -> Option<Card> {
-        let (hex, host) = (parts.next()?, parts.next()?);
-        if hex.len() != 2 * NAME_BYTES || parts.next().is_some() {
+        let (digits, host) = (parts.next()?, parts.next()?);
+        if parts.next().is_some() {
             return None;
         }
         let mut name = [0; NAME_BYTES];
-        for (i, byte) in name.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(hex.get(2 * i..2 * i + 2)?, 16).ok()?;
-        }
+        hex::decode_to_slice(digits, &mut name).ok()?;
         Some(Card { name, host: u64::from_str_radix(host, 16).ok()? })
     }
 
