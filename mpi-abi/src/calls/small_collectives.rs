@@ -2,6 +2,7 @@
 //! did the whole call. A nonblocking call goes it as far as it need not wait.
 #![allow(clippy::too_many_arguments)]
 
+use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle};
@@ -12,6 +13,9 @@ use crate::entry::Cx;
 /// `MPI_Barrier`.
 #[inline(always)]
 pub fn barrier_quickly(cx: &mut Cx<'_>, comm: CommHandle) -> Result<bool> {
+    if is_off(Mechanism::Small) {
+        return Ok(false);
+    }
     cx.barrier_quickly(comm)
 }
 
@@ -25,6 +29,9 @@ pub fn bcast_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
+    if is_off(Mechanism::Small) {
+        return Ok(false);
+    }
     cx.bcast_quickly(typed(buffer, count, datatype), root, comm)
 }
 
@@ -41,6 +48,9 @@ pub fn gather_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
+    if is_off(Mechanism::Small) {
+        return Ok(false);
+    }
     let send = typed(sendbuf, sendcount, sendtype);
     let recv = typed(recvbuf, recvcount, recvtype);
     cx.gather_quickly(send, recv, root, comm)
@@ -59,6 +69,9 @@ pub fn scatter_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
+    if is_off(Mechanism::Small) {
+        return Ok(false);
+    }
     let send = typed(sendbuf, sendcount, sendtype);
     let recv = typed(recvbuf, recvcount, recvtype);
     cx.scatter_quickly(send, recv, root, comm)
@@ -76,6 +89,9 @@ pub fn allgather_quickly(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<bool> {
+    if is_off(Mechanism::Small) {
+        return Ok(false);
+    }
     let send = typed(sendbuf, sendcount, sendtype);
     let recv = typed(recvbuf, recvcount, recvtype);
     cx.allgather_quickly(send, recv, comm)
@@ -93,6 +109,9 @@ pub fn alltoall_quickly(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<bool> {
+    if is_off(Mechanism::Small) {
+        return Ok(false);
+    }
     let send = typed(sendbuf, sendcount, sendtype);
     let recv = typed(recvbuf, recvcount, recvtype);
     cx.alltoall_quickly(send, recv, comm)
@@ -110,6 +129,9 @@ pub fn reduce_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
+    if is_off(Mechanism::Small) {
+        return Ok(false);
+    }
     cx.reduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, root, comm)
 }
 
@@ -124,5 +146,8 @@ pub fn allreduce_quickly(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<bool> {
+    if is_off(Mechanism::Small) {
+        return Ok(false);
+    }
     cx.allreduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, comm)
 }
