@@ -12,6 +12,7 @@ use super::nodes::NodeMap;
 use super::plan::{Problem, plan};
 use super::schedule::Schedule;
 use super::select::Choice;
+use crate::ablate::{Mechanism, is_off};
 use crate::error::Result;
 use crate::limits::{KEPT_SCHEDULES, KEPT_STEPS};
 
@@ -46,7 +47,8 @@ impl Kept {
         choice: &Choice,
     ) -> Result<Rc<Schedule>> {
         let fits = |entry: &Entry| {
-            entry.place == place
+            !is_off(Mechanism::Kept)
+                && entry.place == place
                 && entry.nodes == nodes
                 && entry.choice == *choice
                 && entry.problem == *problem
@@ -74,7 +76,7 @@ impl Kept {
 
     fn keep(&mut self, entry: Entry) {
         let steps = entry.schedule.len();
-        if steps > KEPT_STEPS {
+        if steps > KEPT_STEPS || is_off(Mechanism::Kept) {
             return;
         }
         while self.entries.len() >= KEPT_SCHEDULES || self.steps + steps > KEPT_STEPS {
