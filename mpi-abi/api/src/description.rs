@@ -1,7 +1,9 @@
 //! The description: every C procedure of MPI once, as `api/procedures/*.toml` state it.
 //!
-//! A parameter is one string: `[out |inout ]name: [const ]kind[lengths] flags…`. Enters: the
-//! files. Leaves: [`Procedure`]s in the order of their names.
+//! An entry describes the first of its `forms`, from which the others follow; where their sentences
+//! do not, `does` has one for each. A parameter is one string:
+//! `[out |inout ]name: [const ]kind[lengths] flags…`. Enters: the files. Leaves: [`Procedure`]s in
+//! the order of their names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,6 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
+use crate::forms::Form;
 use crate::kind::Kind;
 
 /// Which way a value goes.
@@ -87,10 +90,22 @@ pub struct Procedure {
     pub parameters: Vec<Parameter>,
 }
 
+/// What an entry says that its forms do.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Does {
+    /// The first of them, from which the rest follows.
+    First(String),
+    /// Each of them.
+    Each(Vec<String>),
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    does: String,
+    #[serde(default = "only_the_first")]
+    forms: Vec<Form>,
+    does: Does,
     #[serde(default)]
     large: bool,
     #[serde(default)]
@@ -108,6 +123,10 @@ struct Entry {
     parameters: Vec<String>,
 }
 
+fn only_the_first() -> Vec<Form> {
+    vec![Form::Blocking]
+}
+
 /// Reads the files of the folder `procedures`.
 pub fn read(procedures: &Path) -> Result<Vec<Procedure>> {
     let mut all = BTreeMap::new();
@@ -117,28 +136,50 @@ pub fn read(procedures: &Path) -> Result<Vec<Procedure>> {
         let entries: BTreeMap<String, Entry> =
             toml::from_str(&text).with_context(|| path.display().to_string())?;
         for (name, entry) in entries {
-            let procedure =
-                procedure(&name, entry).with_context(|| format!("{name} in {}", path.display()))?;
-            ensure!(all.insert(name.clone(), procedure).is_none(), "{name} is described twice");
+            let procedures = procedures_of(&name, &entry)
+                .with_context(|| format!("{name} in {}", path.display()))?;
+            for procedure in procedures {
+                if let Some(twice) = all.insert(procedure.name.clone(), procedure) {
+                    bail!("MPI_{} is described twice", twice.name);
+                }
+            }
         }
     }
     Ok(all.into_values().collect())
 }
 
-fn procedure(name: &str, entry: Entry) -> Result<Procedure> {
+fn procedures_of(name: &str, entry: &Entry) -> Result<Vec<Procedure>> {
+    if let Does::Each(sentences) = &entry.does {
+        ensure!(sentences.len() == entry.forms.len(), "not as many sentences as forms");
+    }
+    let forms = entry.forms.iter().enumerate();
+    forms
+        .map(|(at, form)| {
+            let does = match &entry.does {
+                Does::First(first) => form.sentence(name, first),
+                Does::Each(sentences) => sentences[at].clone(),
+            };
+            procedure(&form.name(name), does, *form, entry)
+        })
+        .collect()
+}
+
+fn procedure(name: &str, does: String, form: Form, entry: &Entry) -> Result<Procedure> {
     let all_of_fortran = || ["mpif", "mpi", "mpi_f08"].map(str::to_owned).to_vec();
+    let parameters = form.parameters(&entry.parameters);
     Ok(Procedure {
         name: name.strip_prefix("MPI_").context("the name does not begin with MPI_")?.to_owned(),
-        does: entry.does,
-        large: entry.large,
+        does,
+        // What ends an access has no count.
+        large: entry.large && form != Form::End,
         when: entry.when,
         returns: entry.returns.as_deref().map(Kind::parse).transpose()?,
-        absent: entry.absent,
+        absent: entry.absent.clone(),
         old: entry.deprecated || entry.removed,
         removed: entry.removed,
         variadic: entry.variadic,
-        fortran: entry.fortran.unwrap_or_else(all_of_fortran),
-        parameters: entry.parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
+        fortran: entry.fortran.clone().unwrap_or_else(all_of_fortran),
+        parameters: parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
     })
 }
 

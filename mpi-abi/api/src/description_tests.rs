@@ -61,6 +61,17 @@ fn every_procedure_is_described_once() {
 }
 
 #[test]
+fn what_has_no_sentence_for_each_form_is_refused() {
+    let entry =
+        |does| format!("forms = ['blocking', 'nonblocking']\nparameters = []\ndoes = {does}");
+    let read = |does| procedures_of("MPI_Test", &toml::from_str(&entry(does)).unwrap());
+    assert!(read("['Tests.']").is_err());
+    let names = |does| read(does).unwrap().into_iter().map(|procedure| procedure.name);
+    assert!(names("['Tests.', 'Starts a test.']").eq(["Test", "Itest"]));
+    assert!(names("'Tests.'").eq(["Test", "Itest"]));
+}
+
+#[test]
 fn lengths_name_parameters() {
     for procedure in all() {
         for length in procedure.parameters.iter().flat_map(|parameter| &parameter.lengths) {

@@ -14,6 +14,7 @@ mod defines;
 pub mod description;
 pub mod exports;
 pub mod extra;
+mod forms;
 pub mod fortran;
 mod glue;
 mod header;
