@@ -66,5 +66,5 @@ impl Fortran for Standard {
 #[allow(unreachable_pub, missing_docs, non_snake_case, unused_unsafe)]
 mod entries {
     type Here = crate::face::Standard;
-    include!("../mpi-abi/generated/fortran_entries.rs");
+    include!(concat!(env!("GENERATED"), "/fortran_entries.rs"));
 }

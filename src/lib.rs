@@ -7,5 +7,5 @@ mod fortran;
 #[allow(clippy::too_many_arguments, unreachable_pub, missing_docs, non_snake_case)]
 mod exports {
     type Here = crate::face::Standard;
-    include!("../mpi-abi/generated/standard_exports.rs");
+    include!(concat!(env!("GENERATED"), "/standard_exports.rs"));
 }

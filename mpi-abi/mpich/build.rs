@@ -1,6 +1,8 @@
 //! Names the library `libmpi.so.12` and keeps it loaded once it is (decision 4).
 
 fn main() {
+    let generated = std::env::var("DEP_MPI_ABI_GENERATED").expect("the build of mpi-abi names it");
+    println!("cargo::rustc-env=GENERATED={generated}");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmpi.so.12");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rerun-if-changed=build.rs");

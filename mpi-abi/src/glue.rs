@@ -66,5 +66,5 @@ mod generated {
     use crate::procedure::Procedure;
     use crate::strings::copy_out;
 
-    include!("../generated/glue.rs");
+    include!(concat!(env!("OUT_DIR"), "/glue.rs"));
 }

@@ -3,7 +3,7 @@
 //! The enumeration and its tables are generated from `mpi-abi/api`.
 
 mod generated {
-    include!("../generated/procedures.rs");
+    include!(concat!(env!("OUT_DIR"), "/procedures.rs"));
 
     impl Procedure {
         /// The C name, as in `MPI_Comm_split`.

@@ -301,7 +301,7 @@ fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
     for entry in entries {
         let path = entry.expect("a folder can be read").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with('.') || name == "target" || name == "generated" {
+        if name.starts_with('.') || name == "target" {
             continue;
         }
         if path.is_dir() {

@@ -4,14 +4,12 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use crate::abi_values::{Constants, HANDLE_KINDS, HEAD};
+use crate::abi_values::{Constants, HANDLE_KINDS};
 
-/// The text of `mpi-abi/generated/constants_mpich.rs`.
-pub fn mpich() -> Result<String> {
+/// The text of `constants_mpich.rs`.
+pub(crate) fn file() -> Result<String> {
     let constants = Constants::load()?;
-    let mut text = String::from(HEAD);
-    text.push('\n');
-    text.push_str(&constants.numbers(|values| values.mpich));
+    let mut text = constants.numbers(|values| values.mpich);
     text.push_str(&constants.pairs(|values| values.mpich));
     text.push_str(
         "\n/// Kind number, core handle and this ABI's code of each predefined handle; of two with\n\

@@ -5,17 +5,15 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use crate::abi_values::{Constants, HANDLE_KINDS, HEAD, OpenMpi, Values};
+use crate::abi_values::{Constants, HANDLE_KINDS, OpenMpi, Values};
 
 /// Stands for the Fortran INTEGER of an object that Fortran cannot name.
 const NO_INTEGER: i32 = -1;
 
-/// The text of `mpi-abi/generated/constants_openmpi.rs`.
-pub fn openmpi() -> Result<String> {
+/// The text of `constants_openmpi.rs`.
+pub(crate) fn file() -> Result<String> {
     let constants = Constants::load()?;
-    let mut text = String::from(HEAD);
-    text.push('\n');
-    text.push_str(&constants.numbers(Values::openmpi_number));
+    let mut text = constants.numbers(Values::openmpi_number);
     text.push_str(&constants.pairs(Values::openmpi_number));
     text.push_str(
         "\n// Name, size, kind number, core handle and Fortran INTEGER of each predefined object; of\n\

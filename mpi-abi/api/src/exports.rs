@@ -1,4 +1,4 @@
-//! Writes `generated/{standard,mpich,openmpi}_exports.rs`: the symbols of a face.
+//! Writes `{standard,mpich,openmpi}_exports.rs`: the symbols of a face.
 //!
 //! `PMPI_X` calls the glue and `MPI_X` calls `PMPI_X`, so that a tool may come between
 //! (MPI-5.0 §15.2). The including module names its face `Here`.
@@ -11,9 +11,8 @@ use crate::rust;
 
 /// The file's text for the face called `face`.
 pub fn file(procedures: &[Procedure], extras: &[Extra], face: &str) -> String {
-    let mut out = crate::banner();
-    out.push_str(
-        "\nuse std::ffi::{c_char, c_int, c_void};\n\n\
+    let mut out = String::from(
+        "use std::ffi::{c_char, c_int, c_void};\n\n\
          use mpi_abi::face::Face;\nuse mpi_abi::procedure::Procedure;\n\
          use mpi_abi::{args, glue, twins};\n",
     );

@@ -1,4 +1,4 @@
-//! Writes `generated/glue.rs`: for each procedure one function, generic over the face, that checks
+//! Writes `glue.rs`: for each procedure one function, generic over the face, that checks
 //! and converts the arguments and calls the body.
 //!
 //! Checks by kind come first, then conversions, the body, and the results: handles and statuses
@@ -33,7 +33,7 @@ pub(crate) struct Piece {
 
 /// The file's text.
 pub(crate) fn file(procedures: &[Procedure], bodies: &BTreeMap<String, Body>) -> String {
-    let mut out = crate::banner();
+    let mut out = String::new();
     for procedure in procedures {
         out.push_str(&function(procedure, bodies.get(&procedure.name)));
     }

@@ -1,4 +1,4 @@
-//! Writes `generated/procedures.rs`: the enumeration of procedures, their names and parameters.
+//! Writes `procedures.rs`: the enumeration of procedures, their names and parameters.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,9 +12,8 @@ pub(crate) fn file(procedures: &[Procedure], extras: &[Extra]) -> String {
     for extra in extras.iter().filter(|extra| extra.is_procedure()) {
         further.insert(extra.variant(), extra.public_name());
     }
-    let mut out = crate::banner();
-    out.push_str(
-        "\n/// A C procedure of MPI, or one beside it whose name is exported.\n\
+    let mut out = String::from(
+        "/// A C procedure of MPI, or one beside it whose name is exported.\n\
          #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]\n#[repr(u16)]\n\
          pub enum Procedure {\n",
     );

@@ -143,7 +143,7 @@ impl Fortran for Mpich {
 #[allow(unreachable_pub, missing_docs, non_snake_case, unused_unsafe)]
 mod entries {
     type Here = crate::face::Mpich;
-    include!("../../generated/fortran_entries.rs");
-    include!("../../generated/fortran_mpich.rs");
-    include!("../../generated/fortran_intel.rs");
+    include!(concat!(env!("GENERATED"), "/fortran_entries.rs"));
+    include!(concat!(env!("GENERATED"), "/fortran_mpich.rs"));
+    include!(concat!(env!("GENERATED"), "/fortran_intel.rs"));
 }

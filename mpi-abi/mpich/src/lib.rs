@@ -15,7 +15,7 @@ mod tables;
 #[allow(clippy::too_many_arguments, unreachable_pub, missing_docs, non_snake_case)]
 mod exports {
     type Here = crate::face::Mpich;
-    include!("../../generated/mpich_exports.rs");
+    include!(concat!(env!("GENERATED"), "/mpich_exports.rs"));
 }
 
 #[cfg(test)]

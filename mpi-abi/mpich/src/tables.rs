@@ -3,4 +3,4 @@
 
 use mpi_abi::face::ConstantGroup;
 
-include!("../../generated/constants_mpich.rs");
+include!(concat!(env!("GENERATED"), "/constants_mpich.rs"));

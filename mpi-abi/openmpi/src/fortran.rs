@@ -56,6 +56,6 @@ impl Fortran for OpenMpi {
 #[allow(unreachable_pub, missing_docs, non_snake_case, unused_unsafe)]
 mod entries {
     type Here = crate::face::OpenMpi;
-    include!("../../generated/fortran_entries.rs");
-    include!("../../generated/fortran_openmpi.rs");
+    include!(concat!(env!("GENERATED"), "/fortran_entries.rs"));
+    include!(concat!(env!("GENERATED"), "/fortran_openmpi.rs"));
 }

@@ -21,7 +21,7 @@ mod word;
 #[allow(clippy::too_many_arguments, unreachable_pub, missing_docs, non_snake_case)]
 mod exports {
     type Here = crate::face::OpenMpi;
-    include!("../../generated/openmpi_exports.rs");
+    include!(concat!(env!("GENERATED"), "/openmpi_exports.rs"));
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub(crate) mod tables {
     #![allow(dead_code, reason = "the table names every value of the ABI, needed or not")]
     use super::*;
 
-    include!("../../generated/constants_openmpi.rs");
+    include!(concat!(env!("GENERATED"), "/constants_openmpi.rs"));
 
     pub(super) fn object(raw: u32) -> *const c_void {
         OBJECTS[raw as usize].0

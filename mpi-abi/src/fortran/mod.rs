@@ -3,7 +3,7 @@
 //! Enters: arguments as Fortran passes them: by reference, handles as INTEGERs, truth values as
 //! LOGICALs, strings padded with blanks, special values as addresses. Leaves: what the C function
 //! of the same name takes, and its results the other way. The entry points themselves are
-//! generated (`generated/fortran_entries.rs`) and included by each face, whose glue they call:
+//! generated (`fortran_entries.rs`) and included by each face, whose glue they call:
 //! the Fortran interfaces hold no state and no logic of MPI.
 //!
 //! # Safety

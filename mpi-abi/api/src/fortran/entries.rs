@@ -1,4 +1,4 @@
-//! Writes `generated/fortran_entries.rs`: the entry points, for whichever face includes them.
+//! Writes `fortran_entries.rs`: the entry points, for whichever face includes them.
 //!
 //! Arguments come by reference, the lengths of strings behind them by value. Each is converted to
 //! what the C function takes, the glue is called, the results are converted back. Where more is to
@@ -75,9 +75,8 @@ struct Piece {
 
 /// The file's text.
 pub(crate) fn file(procedures: &[Procedure]) -> String {
-    let mut out = crate::banner();
-    out.push_str(
-        "\nuse std::ffi::{c_char, c_int, c_void};\n\n\
+    let mut out = String::from(
+        "use std::ffi::{c_char, c_int, c_void};\n\n\
          use mpi_abi::face::Face;\nuse mpi_abi::procedure::Procedure;\n\
          use mpi_abi::{args, fortran as f, fortran_names, glue};\n",
     );

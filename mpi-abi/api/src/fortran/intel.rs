@@ -1,4 +1,4 @@
-//! Writes `generated/fortran_intel.rs`: names of Intel's `libmpifort.so.12` that MPICH's has not, read
+//! Writes `fortran_intel.rs`: names of Intel's `libmpifort.so.12` that MPICH's has not, read
 //! off it with nm. Its modules are compiled by Intel's compiler, which calls the procedure `p` of the
 //! module `m` `m_mp_p_`, and gives a constant of a derived type, which a handle of `mpi_f08` is, a
 //! place of its own in the module's library.
@@ -122,8 +122,7 @@ pub fn symbols() -> Vec<String> {
 
 /// The file's text.
 pub(crate) fn file() -> Result<String> {
-    let mut out = crate::banner();
-    out.push_str("\nuse f::intel::{assign_status, denied, same, toint};\n\n");
+    let mut out = String::from("use f::intel::{assign_status, denied, same, toint};\n\n");
     for (name, arguments) in REFUSED {
         let function = refused(name);
         let before = "_: *mut c_int, ".repeat(*arguments);

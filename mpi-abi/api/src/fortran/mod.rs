@@ -12,6 +12,7 @@ pub mod entries;
 pub mod intel;
 pub(crate) mod mpi;
 pub(crate) mod mpi_f08;
+#[cfg(feature = "files")]
 pub(crate) mod mpif;
 pub(crate) mod peers;
 mod sections;

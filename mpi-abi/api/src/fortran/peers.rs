@@ -1,4 +1,4 @@
-//! Writes `generated/fortran_mpich.rs` and `generated/fortran_openmpi.rs`: names that programs of
+//! Writes `fortran_mpich.rs` and `fortran_openmpi.rs`: names that programs of
 //! `mpi` and `mpi_f08` import when they were compiled by gfortran with the modules of those
 //! libraries, read off such programs and `nm` of Debian's packages (`docs/fortran.md`).
 
@@ -169,7 +169,7 @@ pub(crate) fn file(procedures: &[Procedure], face: &str) -> String {
     for (function, name) in names(procedures, face) {
         by_function.entry(function).or_default().push(name);
     }
-    let mut out = crate::banner();
+    let mut out = String::new();
     for (function, names) in by_function {
         let _ = writeln!(out, "fortran_names!({function}: {});", names.join(" "));
     }
