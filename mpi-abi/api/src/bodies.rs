@@ -4,7 +4,7 @@
 //! A function that returns a prepared collective is the body of three procedures: of the blocking
 //! one, which has its name, of the nonblocking one and of the persistent one. One that returns an
 //! access of a file is the body of all that make this access: independent or collective, waiting
-//! for it or not.
+//! for it or not. Where the body would be one call, the description has it instead.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,6 +30,8 @@ pub enum Style {
 pub enum Form {
     /// Nothing: the body does everything.
     Whole,
+    /// It is one call of the core, which the description states.
+    Core,
     /// The collective that it prepared is run to its end.
     Run,
     /// It is begun, and what is left is a request.
@@ -42,6 +44,8 @@ pub enum Form {
     Start,
     /// The same, but the status is left to the procedure that ends the access.
     Split,
+    /// The access that was begun is ended.
+    End,
 }
 
 impl Form {
@@ -69,13 +73,19 @@ pub struct Body {
     pub style: Style,
     /// What becomes of its value.
     pub form: Form,
-    /// Its path, as in `crate::calls::p2p::send`.
+    /// Its path, as in `crate::calls::p2p::send`, or the call of the core.
     pub path: String,
     /// The path of a function with the C parameters that says whether it did the whole call.
     pub quick: Option<String>,
     /// The path of a function with the body's parameters that says so, of a collective that runs to
     /// its end or only begins: the one whose name ends in `_quickly`.
     pub small: Option<String>,
+}
+
+impl Body {
+    fn new(style: Style, form: Form, path: String) -> Body {
+        Body { style, form, path, quick: None, small: None }
+    }
 }
 
 /// Finds the bodies of `procedures` below `src`, by the names of procedures.
@@ -95,11 +105,17 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
                 if style == Style::Calls && procedure.needs_raw() {
                     bail!("{path} must be in raw/: MPI_{} has arrays of handles", procedure.name);
                 }
-                let body = Body { style, form, path: path.clone(), quick: None, small: None };
-                if let Some(other) = bodies.insert(procedure.name.clone(), body) {
-                    bail!("MPI_{} has two bodies: {} and {path}", procedure.name, other.path);
-                }
+                add(&mut bodies, procedure, Body::new(style, form, path.clone()))?;
             }
+        }
+    }
+    for procedure in procedures {
+        if let Some(core) = &procedure.core {
+            add(&mut bodies, procedure, Body::new(Style::Calls, Form::Core, core.clone()))?;
+        } else if let Some(other) = &procedure.same_as {
+            let body = bodies.get(other).with_context(|| format!("MPI_{other} has no body"))?;
+            let body = body.clone();
+            add(&mut bodies, procedure, body)?;
         }
     }
     for Function { module, name, .. } in functions(&src.join("quick"))? {
@@ -123,6 +139,14 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
     Ok(bodies)
 }
 
+fn add(bodies: &mut BTreeMap<String, Body>, of: &Procedure, body: Body) -> Result<()> {
+    let path = body.path.clone();
+    match bodies.insert(of.name.clone(), body) {
+        Some(other) => bail!("MPI_{} has two bodies: {} and {path}", of.name, other.path),
+        None => Ok(()),
+    }
+}
+
 /// The procedures that a function of this name is the body of, if there are such.
 fn served(name: &str, value: Value) -> Vec<(String, Form)> {
     match value {
@@ -141,6 +165,7 @@ fn served(name: &str, value: Value) -> Vec<(String, Form)> {
                         (format!("file_{access}{together}"), Form::Access),
                         (format!("file_i{access}{together}"), Form::Start),
                         (format!("file_{access}{together}_begin"), Form::Split),
+                        (format!("file_{access}{together}_end"), Form::End),
                     ]
                 })
                 .collect()

@@ -2,8 +2,9 @@
 //!
 //! An entry describes the first of its `forms`, from which the others follow; where their sentences
 //! do not, `does` has one for each. A parameter is one string:
-//! `[out |inout ]name: [const ]kind[lengths] flags…`. Enters: the files. Leaves: [`Procedure`]s in
-//! the order of their names.
+//! `[out |inout ]name: [const ]kind[lengths] flags…`. A body that is one call stands here as `core`,
+//! one that another procedure has too as `same_as`. Enters: the files. Leaves: [`Procedure`]s in the
+//! order of their names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -88,6 +89,11 @@ pub struct Procedure {
     pub fortran: Vec<String>,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
+    /// Its body, where that is one call: an expression of `cx` and the parameters that enter, whose
+    /// value is that of those that leave.
+    pub core: Option<String>,
+    /// The procedure whose body it has as well.
+    pub same_as: Option<String>,
 }
 
 /// What an entry says that its forms do.
@@ -121,6 +127,8 @@ struct Entry {
     variadic: bool,
     fortran: Option<Vec<String>>,
     parameters: Vec<String>,
+    core: Option<String>,
+    same_as: Option<String>,
 }
 
 fn only_the_first() -> Vec<Form> {
@@ -152,6 +160,11 @@ fn procedures_of(name: &str, entry: &Entry) -> Result<Vec<Procedure>> {
     if let Does::Each(sentences) = &entry.does {
         ensure!(sentences.len() == entry.forms.len(), "not as many sentences as forms");
     }
+    if let Some(core) = &entry.core {
+        ensure!(entry.forms.len() == 1, "`core` is the body of one form");
+        // What the glue stores also after a failure would be skipped.
+        ensure!(!core.contains('?'), "`core` is more than one call");
+    }
     let forms = entry.forms.iter().enumerate();
     forms
         .map(|(at, form)| {
@@ -180,6 +193,8 @@ fn procedure(name: &str, does: String, form: Form, entry: &Entry) -> Result<Proc
         variadic: entry.variadic,
         fortran: entry.fortran.clone().unwrap_or_else(all_of_fortran),
         parameters: parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
+        core: entry.core.clone(),
+        same_as: entry.same_as.as_ref().map(|name| name.trim_start_matches("MPI_").to_owned()),
     })
 }
 

@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 use crate::bodies::{Body, Form, Style};
 use crate::convert;
-use crate::description::{Direction, Parameter, Procedure, When};
+use crate::description::{Direction, Parameter, Procedure, When, camel};
 use crate::kind::Kind;
 use crate::rust;
 
@@ -165,17 +165,22 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
         "entry::{way_in}::<F>(Procedure::{}, {whose}, |cx| unsafe {{",
         procedure.variant(),
     );
-    let mut all = Piece::default();
+    let (mut all, mut bound) = (Piece::default(), String::new());
     for parameter in &procedure.parameters {
         let mut piece = checks(procedure, parameter);
-        let of_the_form = body.form != Form::Whole && is_of_the_form(parameter);
+        let whole = matches!(body.form, Form::Whole | Form::Core);
+        let of_the_form = !whole && is_of_the_form(parameter);
         let converted = match body.style {
             Style::Raw if !of_the_form => convert::raw(parameter),
             _ => convert::core(procedure, parameter),
         };
         piece.before.extend(converted.before);
         all.before.extend(piece.before);
-        if !of_the_form {
+        if body.form == Form::Core {
+            for argument in converted.arguments {
+                bound.push_str(&bind(parameter, argument, &mut all.arguments));
+            }
+        } else if !of_the_form {
             all.arguments.extend(converted.arguments);
         }
         if procedure.has_form_flag_after(parameter) {
@@ -187,7 +192,8 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
     for line in &all.before {
         let _ = writeln!(out, "{line}");
     }
-    let call = call(body, &all.arguments, &mut out);
+    out.push_str(&bound);
+    let call = call(procedure, body, &all.arguments, &mut out);
     if all.always.is_empty() && all.after.is_empty() {
         let _ = writeln!(out, "{call}");
     } else if all.always.is_empty() {
@@ -204,21 +210,34 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
     out
 }
 
+/// For a body that is one call of the core: gives an argument of it the parameter's name, or adds what the call leaves
+/// to `results`.
+fn bind(parameter: &Parameter, argument: String, results: &mut Vec<String>) -> String {
+    match argument.strip_prefix("&mut ") {
+        Some(held) if parameter.direction == Direction::Out => {
+            results.push(held.to_owned());
+            String::new()
+        }
+        _ if argument == parameter.ident() => String::new(),
+        _ => format!("let {} = {argument};\n", parameter.ident()),
+    }
+}
+
 /// The expression that is the procedure's result; what has to come before it goes to `out`.
-fn call(body: &Body, arguments: &[String], out: &mut String) -> String {
+fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut String) -> String {
     if body.form.of_an_access() {
         let _ = writeln!(out, "let access = {}({});", body.path, arguments.join(", "));
     }
     let generic = if body.style == Style::Raw { "::<F>" } else { "" };
-    let arguments: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
-    let call = format!("{}{generic}(cx{arguments})", body.path);
+    let passed: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
+    let call = format!("{}{generic}(cx{passed})", body.path);
     if let Some(small) = body.small.as_ref().filter(|_| body.form == Form::Run) {
-        let _ = writeln!(out, "if {small}{generic}(cx{arguments})? {{\nreturn Ok(());\n}}");
+        let _ = writeln!(out, "if {small}{generic}(cx{passed})? {{\nreturn Ok(());\n}}");
     }
     if let Some(small) = body.small.as_ref().filter(|_| body.form == Form::Begin) {
         let _ = writeln!(
             out,
-            "let quickly = |cx: &mut entry::Cx<'_>| {small}{generic}(cx{arguments});\n\
+            "let quickly = |cx: &mut entry::Cx<'_>| {small}{generic}(cx{passed});\n\
              if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {{\n\
              *request = F::request_out(made);\nreturn Ok(());\n}}"
         );
@@ -228,6 +247,11 @@ fn call(body: &Body, arguments: &[String], out: &mut String) -> String {
     }
     match body.form {
         Form::Whole => call,
+        Form::Core => match arguments {
+            [] => body.path.clone(),
+            [held] => format!("{}.map(|made| {held} = made)", body.path),
+            all => format!("{}.map(|made| ({}) = made)", body.path, all.join(", ")),
+        },
         Form::Run => "cx.run(prepared)".to_owned(),
         Form::Begin => "cx.begin(prepared).map(|made| request_value = made)".to_owned(),
         Form::Keep => "crate::calls::persistent::keep(cx, prepared, F::info_in(info))\
@@ -236,6 +260,12 @@ fn call(body: &Body, arguments: &[String], out: &mut String) -> String {
         Form::Access => "cx.file_access(access).map(|made| status_value = made)".to_owned(),
         Form::Start => "cx.file_start(access).map(|made| request_value = made)".to_owned(),
         Form::Split => "cx.file_begin(access)".to_owned(),
+        Form::End => {
+            let _ = writeln!(out, "let _ = {};", arguments[1]);
+            let split = procedure.name.trim_start_matches("File_").trim_end_matches("_end");
+            let split = format!("mpi_core::io::pending::Split::{}", camel(split));
+            format!("cx.file_end({}, {split}).map(|made| status_value = made)", arguments[0])
+        }
     }
 }
 

@@ -34,47 +34,6 @@ pub fn comm_compare(
     Ok(())
 }
 
-/// `MPI_Comm_create`.
-pub fn comm_create(
-    cx: &mut Cx<'_>,
-    comm: CommHandle,
-    group: GroupHandle,
-    newcomm: &mut CommHandle,
-) -> Result<()> {
-    *newcomm = cx.comm_create(comm, group)?;
-    Ok(())
-}
-
-/// `MPI_Comm_create_group`.
-pub fn comm_create_group(
-    cx: &mut Cx<'_>,
-    comm: CommHandle,
-    group: GroupHandle,
-    tag: i32,
-    newcomm: &mut CommHandle,
-) -> Result<()> {
-    *newcomm = cx.comm_create_group(comm, group, tag)?;
-    Ok(())
-}
-
-/// `MPI_Comm_split`.
-pub fn comm_split(
-    cx: &mut Cx<'_>,
-    comm: CommHandle,
-    color: i32,
-    key: i32,
-    newcomm: &mut CommHandle,
-) -> Result<()> {
-    *newcomm = cx.comm_split(comm, color, key)?;
-    Ok(())
-}
-
-/// `MPI_Comm_group`.
-pub fn comm_group(cx: &mut Cx<'_>, comm: CommHandle, group: &mut GroupHandle) -> Result<()> {
-    *group = cx.comm_group(comm)?;
-    Ok(())
-}
-
 /// `MPI_Comm_test_inter`.
 pub fn comm_test_inter(cx: &mut Cx<'_>, comm: CommHandle, flag: &mut bool) -> Result<()> {
     *flag = cx.comm(comm)?.remote.is_some();

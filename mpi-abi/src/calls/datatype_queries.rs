@@ -34,11 +34,6 @@ pub fn type_size(cx: &mut Cx<'_>, datatype: DatatypeHandle, size: &mut i64) -> R
     Ok(())
 }
 
-/// `MPI_Type_size_x`.
-pub fn type_size_x(cx: &mut Cx<'_>, datatype: DatatypeHandle, size: &mut i64) -> Result<()> {
-    type_size(cx, datatype, size)
-}
-
 /// `MPI_Type_get_extent`.
 pub fn type_get_extent(
     cx: &mut Cx<'_>,
@@ -51,16 +46,6 @@ pub fn type_get_extent(
     Ok(())
 }
 
-/// `MPI_Type_get_extent_x`.
-pub fn type_get_extent_x(
-    cx: &mut Cx<'_>,
-    datatype: DatatypeHandle,
-    lb: &mut i64,
-    extent: &mut i64,
-) -> Result<()> {
-    type_get_extent(cx, datatype, lb, extent)
-}
-
 /// `MPI_Type_get_true_extent`.
 pub fn type_get_true_extent(
     cx: &mut Cx<'_>,
@@ -71,16 +56,6 @@ pub fn type_get_true_extent(
     let datatype = cx.datatype(datatype)?;
     (*true_lb, *true_extent) = (datatype.true_lb(), datatype.true_extent());
     Ok(())
-}
-
-/// `MPI_Type_get_true_extent_x`.
-pub fn type_get_true_extent_x(
-    cx: &mut Cx<'_>,
-    datatype: DatatypeHandle,
-    true_lb: &mut i64,
-    true_extent: &mut i64,
-) -> Result<()> {
-    type_get_true_extent(cx, datatype, true_lb, true_extent)
 }
 
 /// `MPI_Type_extent`, which MPI-3.0 removed.

@@ -81,15 +81,6 @@ pub fn session_create_errhandler(
     Ok(())
 }
 
-/// `MPI_Errhandler_create`, which MPI-3.0 removed.
-pub fn errhandler_create(
-    cx: &mut Cx<'_>,
-    comm_errhandler_fn: *const c_void,
-    errhandler: &mut ErrhandlerHandle,
-) -> Result<()> {
-    comm_create_errhandler(cx, comm_errhandler_fn, errhandler)
-}
-
 /// `MPI_Errhandler_free`. The handler lives on where it is attached.
 pub fn errhandler_free(cx: &mut AlwaysCx, errhandler: &mut ErrhandlerHandle) -> Result<()> {
     cx.always.errhandlers.lock().free(*errhandler)?;
@@ -126,24 +117,6 @@ pub fn comm_get_errhandler(
     cx.always.errhandlers.lock().hand_out(attached)?;
     *errhandler = attached;
     Ok(())
-}
-
-/// `MPI_Errhandler_set`, which MPI-3.0 removed.
-pub fn errhandler_set(
-    cx: &mut Cx<'_>,
-    comm: CommHandle,
-    errhandler: ErrhandlerHandle,
-) -> Result<()> {
-    comm_set_errhandler(cx, comm, errhandler)
-}
-
-/// `MPI_Errhandler_get`, which MPI-3.0 removed.
-pub fn errhandler_get(
-    cx: &mut Cx<'_>,
-    comm: CommHandle,
-    errhandler: &mut ErrhandlerHandle,
-) -> Result<()> {
-    comm_get_errhandler(cx, comm, errhandler)
 }
 
 /// `MPI_Comm_call_errhandler` (§9.5): succeeds if the handler returns.
@@ -323,11 +296,6 @@ pub fn add_error_class(cx: &mut AlwaysCx, errorclass: &mut ErrorClass) -> Result
     Ok(())
 }
 
-/// `MPI_Remove_error_class`.
-pub fn remove_error_class(cx: &mut AlwaysCx, errorclass: ErrorClass) -> Result<()> {
-    cx.always.error_codes.lock().remove_class(errorclass.0)
-}
-
 /// `MPI_Add_error_code`.
 pub fn add_error_code(
     cx: &mut AlwaysCx,
@@ -336,19 +304,4 @@ pub fn add_error_code(
 ) -> Result<()> {
     *errorcode = ErrorClass(cx.always.error_codes.lock().add_code(errorclass.0)?);
     Ok(())
-}
-
-/// `MPI_Remove_error_code`.
-pub fn remove_error_code(cx: &mut AlwaysCx, errorcode: ErrorClass) -> Result<()> {
-    cx.always.error_codes.lock().remove_code(errorcode.0)
-}
-
-/// `MPI_Add_error_string`.
-pub fn add_error_string(cx: &mut AlwaysCx, errorcode: ErrorClass, string: &[u8]) -> Result<()> {
-    cx.always.error_codes.lock().set_text(errorcode.0, string)
-}
-
-/// `MPI_Remove_error_string`.
-pub fn remove_error_string(cx: &mut AlwaysCx, errorcode: ErrorClass) -> Result<()> {
-    cx.always.error_codes.lock().remove_text(errorcode.0)
 }

@@ -4,9 +4,7 @@
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::Result;
 use mpi_core::handle::{DatatypeHandle, FileHandle};
-use mpi_core::io::pending::Split;
 use mpi_core::io::transfer::{Access, Memory, Place, Way};
-use mpi_core::status::Status;
 
 use crate::entry::Cx;
 
@@ -29,17 +27,6 @@ pub fn file_get_byte_offset(
     disp: &mut i64,
 ) -> Result<()> {
     *disp = cx.file(fh)?.view.byte_offset(offset)?;
-    Ok(())
-}
-
-/// `MPI_File_seek_shared`.
-pub fn file_seek_shared(cx: &mut Cx<'_>, fh: FileHandle, offset: i64, whence: i32) -> Result<()> {
-    cx.file_seek_shared(fh, offset, whence)
-}
-
-/// `MPI_File_get_position_shared`.
-pub fn file_get_position_shared(cx: &mut Cx<'_>, fh: FileHandle, offset: &mut i64) -> Result<()> {
-    *offset = cx.file_position_shared(fh)?;
     Ok(())
 }
 
@@ -121,70 +108,4 @@ pub fn file_write_ordered(
 ) -> Access {
     let memory = Memory { buf, count, datatype };
     Access { fh, way: Way::Write, place: Place::Ordered, memory }
-}
-
-/// `MPI_File_read_all_end`.
-pub fn file_read_all_end(
-    cx: &mut Cx<'_>,
-    fh: FileHandle,
-    _buf: UserBuffer,
-    status: &mut Status,
-) -> Result<()> {
-    *status = cx.file_end(fh, Split::ReadAll)?;
-    Ok(())
-}
-
-/// `MPI_File_read_at_all_end`.
-pub fn file_read_at_all_end(
-    cx: &mut Cx<'_>,
-    fh: FileHandle,
-    _buf: UserBuffer,
-    status: &mut Status,
-) -> Result<()> {
-    *status = cx.file_end(fh, Split::ReadAtAll)?;
-    Ok(())
-}
-
-/// `MPI_File_read_ordered_end`.
-pub fn file_read_ordered_end(
-    cx: &mut Cx<'_>,
-    fh: FileHandle,
-    _buf: UserBuffer,
-    status: &mut Status,
-) -> Result<()> {
-    *status = cx.file_end(fh, Split::ReadOrdered)?;
-    Ok(())
-}
-
-/// `MPI_File_write_all_end`.
-pub fn file_write_all_end(
-    cx: &mut Cx<'_>,
-    fh: FileHandle,
-    _buf: UserBuffer,
-    status: &mut Status,
-) -> Result<()> {
-    *status = cx.file_end(fh, Split::WriteAll)?;
-    Ok(())
-}
-
-/// `MPI_File_write_at_all_end`.
-pub fn file_write_at_all_end(
-    cx: &mut Cx<'_>,
-    fh: FileHandle,
-    _buf: UserBuffer,
-    status: &mut Status,
-) -> Result<()> {
-    *status = cx.file_end(fh, Split::WriteAtAll)?;
-    Ok(())
-}
-
-/// `MPI_File_write_ordered_end`.
-pub fn file_write_ordered_end(
-    cx: &mut Cx<'_>,
-    fh: FileHandle,
-    _buf: UserBuffer,
-    status: &mut Status,
-) -> Result<()> {
-    *status = cx.file_end(fh, Split::WriteOrdered)?;
-    Ok(())
 }

@@ -46,16 +46,6 @@ pub fn file_delete(cx: &mut Cx<'_>, filename: &[u8], info: InfoHandle) -> Result
     cx.file_delete(filename)
 }
 
-/// `MPI_File_set_size`.
-pub fn file_set_size(cx: &mut Cx<'_>, fh: FileHandle, size: i64) -> Result<()> {
-    cx.file_set_size(fh, size)
-}
-
-/// `MPI_File_preallocate`.
-pub fn file_preallocate(cx: &mut Cx<'_>, fh: FileHandle, size: i64) -> Result<()> {
-    cx.file_preallocate(fh, size)
-}
-
 /// `MPI_File_get_size`.
 pub fn file_get_size(cx: &mut Cx<'_>, fh: FileHandle, size: &mut i64) -> Result<()> {
     *size = cx.file(fh)?.size()? as i64;
@@ -143,18 +133,8 @@ pub fn file_get_type_extent(
     Ok(())
 }
 
-/// `MPI_File_set_atomicity`.
-pub fn file_set_atomicity(cx: &mut Cx<'_>, fh: FileHandle, flag: bool) -> Result<()> {
-    cx.file_set_atomicity(fh, flag)
-}
-
 /// `MPI_File_get_atomicity`.
 pub fn file_get_atomicity(cx: &mut Cx<'_>, fh: FileHandle, flag: &mut bool) -> Result<()> {
     *flag = cx.file(fh)?.atomic;
     Ok(())
-}
-
-/// `MPI_File_sync`.
-pub fn file_sync(cx: &mut Cx<'_>, fh: FileHandle) -> Result<()> {
-    cx.file_sync(fh)
 }

@@ -116,17 +116,6 @@ pub fn info_delete(cx: &mut AlwaysCx, info: InfoHandle, key: &[u8]) -> Result<()
     change(cx.always, info, |info| info.delete(key))
 }
 
-/// `MPI_Info_get`, which MPI-4.0 deprecated: the glue cuts the value to the caller's length.
-pub fn info_get(
-    cx: &mut AlwaysCx,
-    info: InfoHandle,
-    key: &[u8],
-    value: &mut Text,
-    flag: &mut bool,
-) -> Result<()> {
-    info_get_string(cx, info, key, value, flag)
-}
-
 /// `MPI_Info_get_string`.
 pub fn info_get_string(
     cx: &mut AlwaysCx,

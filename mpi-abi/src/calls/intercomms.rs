@@ -8,31 +8,6 @@ use super::hints::{given, keep};
 use crate::entry::Cx;
 use crate::startup;
 
-/// `MPI_Intercomm_create`.
-pub fn intercomm_create(
-    cx: &mut Cx<'_>,
-    local_comm: CommHandle,
-    local_leader: i32,
-    peer_comm: CommHandle,
-    remote_leader: i32,
-    tag: i32,
-    newintercomm: &mut CommHandle,
-) -> Result<()> {
-    *newintercomm = cx.intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag)?;
-    Ok(())
-}
-
-/// `MPI_Intercomm_merge`.
-pub fn intercomm_merge(
-    cx: &mut Cx<'_>,
-    intercomm: CommHandle,
-    high: bool,
-    newintracomm: &mut CommHandle,
-) -> Result<()> {
-    *newintracomm = cx.intercomm_merge(intercomm, high)?;
-    Ok(())
-}
-
 /// `MPI_Comm_create_from_group`; null for an empty group.
 pub fn comm_create_from_group(
     cx: &mut Cx<'_>,

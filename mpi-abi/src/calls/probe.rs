@@ -6,18 +6,6 @@ use mpi_core::status::Status;
 
 use crate::entry::Cx;
 
-/// `MPI_Probe`.
-pub fn probe(
-    cx: &mut Cx<'_>,
-    source: i32,
-    tag: i32,
-    comm: CommHandle,
-    status: &mut Status,
-) -> Result<()> {
-    *status = cx.probe(source, tag, comm)?;
-    Ok(())
-}
-
 /// `MPI_Iprobe`.
 pub fn iprobe(
     cx: &mut Cx<'_>,
@@ -30,19 +18,6 @@ pub fn iprobe(
     let found = cx.iprobe(source, tag, comm)?;
     *flag = found.is_some();
     *status = found.unwrap_or(Status::EMPTY);
-    Ok(())
-}
-
-/// `MPI_Mprobe`.
-pub fn mprobe(
-    cx: &mut Cx<'_>,
-    source: i32,
-    tag: i32,
-    comm: CommHandle,
-    message: &mut MessageHandle,
-    status: &mut Status,
-) -> Result<()> {
-    (*message, *status) = cx.mprobe(source, tag, comm)?;
     Ok(())
 }
 

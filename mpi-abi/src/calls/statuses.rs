@@ -39,13 +39,3 @@ pub fn get_elements(
     *count = told(cx.datatype(datatype)?.elements_in(status.bytes));
     Ok(())
 }
-
-/// `MPI_Get_elements_x`.
-pub fn get_elements_x(
-    cx: &mut Cx<'_>,
-    status: &Status,
-    datatype: DatatypeHandle,
-    count: &mut i64,
-) -> Result<()> {
-    get_elements(cx, status, datatype, count)
-}
