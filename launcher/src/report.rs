@@ -114,8 +114,8 @@ impl Report {
             }
         }
         if self.texts.is_empty() {
-            table += "  no rank told how it communicated (no MPI program, another MPI library, or \
-                      one rank)\n";
+            table += "  no rank told how it communicated (no MPI program, another MPI library, one \
+                      rank, or MPI_Init failed)\n";
         }
         table
     }

@@ -197,6 +197,8 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
     let job = config.job.clone();
     let networks = networks(&settings, &config, bootstrap.local_size(), cx.face.abi);
     let needs_all = configure::wish(settings.transport) != Wish::Auto;
+    // Errors of what follows say it.
+    library::set_place(Place { rank, size, host: host_name() });
     let mut port = open_port(config, networks, needs_all)?;
     publish(&mut bootstrap, rank, &port)?;
     if let Some(control) = bootstrap.control() {
@@ -216,7 +218,6 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
     cx.port.open(port);
     cx.join(Identity { job, rank, size });
     keep(bootstrap, settings);
-    library::set_place(Place { rank, size, host: host_name() });
     Ok(())
 }
 
@@ -336,9 +337,21 @@ fn open_port(
         failures.iter().for_each(|why| tracing::info!(why, "a network is not opened"));
         return Ok(port);
     }
-    let what = format!("the network cannot be opened: {}", listed(&failures));
-    Err(Error::new(ErrorClass::OTHER, what)
-        .hint("FERRITE_TRANSPORT=shm does without it where all ranks are on one node."))
+    let error = Error::new(
+        ErrorClass::OTHER,
+        format!("the network cannot be opened: {}", listed(&failures)),
+    );
+    // Where a setting is out of bounds the sentence says what to change.
+    let names_setting = failures.iter().any(|why| why.starts_with("FERRITE_"));
+    Err(match (names_setting, needs_all) {
+        (true, _) => error,
+        (false, true) => error.hint(
+            "FERRITE_TRANSPORT=auto takes the best network that there is; tcp needs no device.",
+        ),
+        (false, false) => {
+            error.hint("FERRITE_TRANSPORT=shm does without it where all ranks are on one node.")
+        }
+    })
 }
 
 /// Connects to all ranks that are reached over a network, if that is wanted now.

@@ -207,7 +207,7 @@ macro_rules! settings {
 
 settings! {
     transport: TransportWish = TransportWish::Auto, true,
-        "How processes reach each other";
+        "How processes reach each other; between hosts auto takes rc, then ofi, then tcp";
     node_ranks: u32 = 0, true,
         "Ranks that take themselves for one node, to play several on one machine; 0 for all";
     connect: ConnectMode = ConnectMode::OnDemand, true,

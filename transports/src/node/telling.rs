@@ -97,7 +97,8 @@ fn rdma<F: Fabric>(net: &Rdma<F>) -> String {
     let (counters, pins) = (net.counters(), net.pins());
     format!(
         "{} to {} peers: small messages {} sent and {} into rings, {} received and {} out of rings; large messages {} \
-         written, {} read, {} in pieces; {} notes; memory of the program registered {} times for {} transfers; {}",
+         written, {} read, {} in pieces; {} notes; memory of the program registered {} times for {} transfers, \
+         refused for {}; {}",
         F::NAME,
         counters.peers,
         counters.messages_out,
@@ -110,6 +111,7 @@ fn rdma<F: Fabric>(net: &Rdma<F>) -> String {
         counters.notes_out,
         pins.registrations,
         pins.registrations + pins.hits,
+        counters.refused,
         net.pins_told()
     )
 }

@@ -38,9 +38,13 @@ fn survey(library: &'static Library) -> Result<Vec<Opened>, String> {
     let list = unsafe { (library.get_device_list)(&raw mut number) };
     if list.is_null() {
         let error = io::Error::last_os_error();
-        return Err(format!(
-            "devices for verbs cannot be listed ({error}); is the kernel's module ib_uverbs loaded?"
-        ));
+        return Err(match error.raw_os_error() {
+            Some(libc::ENOSYS) => {
+                "this host has no RDMA device, or the kernel's module ib_uverbs is not loaded"
+                    .into()
+            }
+            _ => format!("devices for verbs cannot be listed: {error}"),
+        });
     }
     // SAFETY: the list has so many entries, which live until it is freed or the device is open.
     let opened = unsafe {

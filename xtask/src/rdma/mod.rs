@@ -68,6 +68,8 @@ pub(crate) fn rdma(options: &Options) -> Result<bool> {
     if options.show {
         return shows::tell(&Plan::read("shows")?, options.publish);
     }
+    let plan = Plan::read(if options.short { "short" } else { "shows" })?;
+    known(&plan, &options.only)?;
     let prefix = match &options.prefix {
         Some(dir) => std::path::absolute(dir)?,
         None => {
@@ -77,17 +79,15 @@ pub(crate) fn rdma(options: &Options) -> Result<bool> {
     };
     let kernel = prepare()?;
     if let Some(line) = &options.run {
-        let plan = Plan::read("shows")?;
         let step = Step::plain(line, &options.netem, options.seconds);
         let outcomes = host(&kernel, &prefix, &plan, &[&step])?;
         print!("{}", outcomes[0].said);
         return Ok(outcomes[0].status == 0);
     }
-    let plan = Plan::read(if options.short { "short" } else { "shows" })?;
     let mut wanted = possible(&plan, &prefix)?;
     wanted.retain(|step| asked_for(step, &options.only));
     if wanted.is_empty() {
-        bail!("there is no step for {}", options.only.join(", "));
+        bail!("nothing of {} can be run with this installation", options.only.join(", "));
     }
     if options.short {
         return Ok(complain(&wanted, &host(&kernel, &prefix, &plan, &wanted)?) == 0);
@@ -183,6 +183,23 @@ fn possible<'a>(plan: &'a Plan, prefix: &Path) -> Result<Vec<&'a Step>> {
         over && step.needs.as_ref().is_none_or(|file| !absent.contains(file))
     };
     Ok(plan.steps.iter().filter(may).collect())
+}
+
+/// Whether each of these words names something.
+fn known(plan: &Plan, only: &[String]) -> Result<()> {
+    let is_known =
+        |word: &&String| plan.steps.iter().any(|step| asked_for(step, &[word.to_string()]));
+    let Some(word) = only.iter().find(|word| !is_known(word)) else { return Ok(()) };
+    let figures = plan.figures.iter().map(|figure| &*figure.name);
+    let others = plan.steps.iter().filter(|step| step.figure.is_none());
+    let mut others: Vec<&str> =
+        others.filter_map(|step| step.name.split([' ', ',']).next()).collect();
+    others.dedup();
+    let names: Vec<&str> = figures.chain(others).collect();
+    bail!(
+        "no step is named {word}; there are figures and steps that begin so: {}",
+        names.join(", ")
+    )
 }
 
 /// Whether a step is among those asked for; nothing asks for all.
