@@ -7,7 +7,6 @@ use std::ffi::c_int;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::always::Always;
 use mpi_core::errhandler::Target;
 use mpi_core::error::{Error, ErrorClass, Result};
@@ -159,9 +158,6 @@ pub fn begin_quickly(
     comm: CommHandle,
     quickly: impl FnOnce(&mut Cx<'_>) -> Result<bool>,
 ) -> Result<Option<RequestHandle>> {
-    if is_off(Mechanism::Begun) || is_off(Mechanism::Quick) {
-        return Ok(None);
-    }
     cx.begin_quickly();
     let outcome = quickly(cx);
     cx.begun_quickly(comm, outcome)

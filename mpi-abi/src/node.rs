@@ -6,7 +6,6 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::boards::{
     Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Share, Shown, Source,
 };
@@ -360,14 +359,12 @@ impl Boards for NodePort {
     }
 
     fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
-        !is_off(Mechanism::Shown)
-            && self.local.as_mut().is_some_and(|local| local.is_better_shown(board, to, len))
+        self.local.as_mut().is_some_and(|local| local.is_better_shown(board, to, len))
     }
 
     #[inline]
     fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        !is_off(Mechanism::Shown)
-            && self.local.as_ref().is_some_and(|local| local.is_better_left(board, to, at, len))
+        self.local.as_ref().is_some_and(|local| local.is_better_left(board, to, at, len))
     }
 
     fn show_piece(

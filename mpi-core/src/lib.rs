@@ -6,7 +6,6 @@
 //! page of `docs/architecture.md`.
 #![deny(unsafe_code)]
 
-pub mod ablate;
 pub mod always;
 pub mod attributes;
 pub mod boards;

@@ -8,8 +8,6 @@
 //! what more pages will. Where the short way is gone past the caches a way of middle length would
 //! be no better, so that one grows all at once.
 
-use mpi_core::ablate::{Mechanism, is_off};
-
 /// Bytes of the way round at first, between processors that both copy at the same time.
 const FIRST_BYTES: u64 = 128 << 10;
 /// The same where ranks share processors: what is read next is still in the cache.
@@ -49,7 +47,7 @@ impl Lap {
     }
 
     fn begin(first: u64, most: u64) -> Lap {
-        let bytes = if is_off(Mechanism::Laps) { most } else { most.min(first) };
+        let bytes = most.min(first);
         Lap { bytes, most, left: TURNS * bytes, at_once: false }
     }
 

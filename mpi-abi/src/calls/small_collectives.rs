@@ -2,7 +2,6 @@
 //! did the whole call. A nonblocking call goes it as far as it need not wait.
 #![allow(clippy::too_many_arguments)]
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle};
@@ -13,9 +12,6 @@ use crate::entry::Cx;
 /// `MPI_Barrier`.
 #[inline(always)]
 pub fn barrier_quickly(cx: &mut Cx<'_>, comm: CommHandle) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     cx.barrier_quickly(comm)
 }
 
@@ -29,9 +25,6 @@ pub fn bcast_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     cx.bcast_quickly(typed(buffer, count, datatype), root, comm)
 }
 
@@ -48,9 +41,6 @@ pub fn gather_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     let send = typed(sendbuf, sendcount, sendtype);
     let recv = typed(recvbuf, recvcount, recvtype);
     cx.gather_quickly(send, recv, root, comm)
@@ -69,9 +59,6 @@ pub fn scatter_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     let send = typed(sendbuf, sendcount, sendtype);
     let recv = typed(recvbuf, recvcount, recvtype);
     cx.scatter_quickly(send, recv, root, comm)
@@ -89,9 +76,6 @@ pub fn allgather_quickly(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     let send = typed(sendbuf, sendcount, sendtype);
     let recv = typed(recvbuf, recvcount, recvtype);
     cx.allgather_quickly(send, recv, comm)
@@ -109,9 +93,6 @@ pub fn alltoall_quickly(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     let send = typed(sendbuf, sendcount, sendtype);
     let recv = typed(recvbuf, recvcount, recvtype);
     cx.alltoall_quickly(send, recv, comm)
@@ -129,9 +110,6 @@ pub fn reduce_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     cx.reduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, root, comm)
 }
 
@@ -146,8 +124,5 @@ pub fn allreduce_quickly(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     cx.allreduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, comm)
 }

@@ -2,7 +2,6 @@
 //! [`small_collectives`](super::small_collectives).
 #![allow(clippy::too_many_arguments)]
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::{Elements, Reduced, Uneven};
 use mpi_core::error::Result;
@@ -32,9 +31,6 @@ pub fn allgatherv_quickly(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     let Some(recv) = uneven(recvbuf, recvcounts, displs, recvtype) else { return Ok(false) };
     cx.allgatherv_quickly(typed(sendbuf, sendcount, sendtype), recv, comm)
 }
@@ -53,9 +49,6 @@ pub fn gatherv_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     let recv = uneven(recvbuf, recvcounts, displs, recvtype);
     cx.gatherv_quickly(typed(sendbuf, sendcount, sendtype), recv, root, comm)
 }
@@ -74,9 +67,6 @@ pub fn scatterv_quickly(
     root: i32,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     let send = uneven(sendbuf, sendcounts, displs, sendtype);
     cx.scatterv_quickly(send, typed(recvbuf, recvcount, recvtype), root, comm)
 }
@@ -95,9 +85,6 @@ pub fn alltoallv_quickly(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     let Some(send) = uneven(sendbuf, sendcounts, sdispls, sendtype) else { return Ok(false) };
     let Some(recv) = uneven(recvbuf, recvcounts, rdispls, recvtype) else { return Ok(false) };
     cx.alltoallv_quickly(send, recv, comm)
@@ -114,9 +101,6 @@ pub fn reduce_scatter_quickly(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     if recvcounts.is_null() {
         return Ok(false);
     }
@@ -135,9 +119,6 @@ pub fn reduce_scatter_block_quickly(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<bool> {
-    if is_off(Mechanism::Small) {
-        return Ok(false);
-    }
     let data = Reduced { send: sendbuf, recv: recvbuf, datatype, op };
     cx.reduce_scatter_block_quickly(data, recvcount, comm)
 }

@@ -4,7 +4,6 @@
 
 use std::ffi::c_void;
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::{Elements, Prepared, Types, Uneven, Varied};
 use mpi_core::error::Result;
@@ -137,7 +136,7 @@ pub unsafe fn alltoallw_quickly<F: Face>(
 ) -> Result<bool> {
     let send = (sendbuf, sendcounts, sdispls, sendtypes);
     let (send, recv) = sides::<F>(send, (recvbuf, recvcounts, rdispls, recvtypes))?;
-    if is_off(Mechanism::Small) || !send.is_whole() || !recv.is_whole() {
+    if !send.is_whole() || !recv.is_whole() {
         return Ok(false);
     }
     let (from, to) = (send.buf, recv.buf);

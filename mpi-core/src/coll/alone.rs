@@ -8,7 +8,6 @@ use super::board::{copy, copy_run, polls, run};
 use super::calls::Typed;
 use super::plan::Problem;
 use super::prepared::{Data, Operands, Prepared};
-use crate::ablate::{Mechanism, is_off};
 use crate::buffer::UserBuffer;
 use crate::comm::Comm;
 use crate::datatype::{Packer, Unpacker};
@@ -21,7 +20,7 @@ impl Comm {
     /// Whether it is of one process.
     #[inline]
     fn is_of_one(&self) -> bool {
-        self.size() == 1 && !is_off(Mechanism::Alone) && self.remote.is_none()
+        self.size() == 1 && self.remote.is_none()
     }
 }
 

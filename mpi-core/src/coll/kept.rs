@@ -12,7 +12,6 @@ use super::nodes::NodeMap;
 use super::plan::{Problem, plan};
 use super::schedule::Schedule;
 use super::select::Choice;
-use crate::ablate::{Mechanism, is_off};
 use crate::error::Result;
 use crate::limits::{KEPT_SCHEDULES, KEPT_STEPS};
 
@@ -47,8 +46,7 @@ impl Kept {
         choice: &Choice,
     ) -> Result<Rc<Schedule>> {
         let fits = |entry: &Entry| {
-            !is_off(Mechanism::Kept)
-                && entry.place == place
+            entry.place == place
                 && entry.nodes == nodes
                 && entry.choice == *choice
                 && entry.problem == *problem
@@ -76,7 +74,7 @@ impl Kept {
 
     fn keep(&mut self, entry: Entry) {
         let steps = entry.schedule.len();
-        if steps > KEPT_STEPS || is_off(Mechanism::Kept) {
+        if steps > KEPT_STEPS {
             return;
         }
         while self.entries.len() >= KEPT_SCHEDULES || self.steps + steps > KEPT_STEPS {

@@ -13,7 +13,6 @@ use super::place::Places;
 use super::plan::Problem;
 use super::schedule::Schedule;
 use super::select::{Choice, Shape};
-use crate::ablate::{Mechanism, is_off};
 use crate::buffer::UserBuffer;
 use crate::datatype::Datatype;
 use crate::entry::Entry;
@@ -189,7 +188,6 @@ impl<P: Port> Process<P> {
         let at_once = form == Form::Blocking && !self.selection.checked;
         let board = match form {
             Form::Blocking => at_once && state.may_have_board(self.selection.patience, call.bytes),
-            Form::Nonblocking if is_off(Mechanism::Begun) => false,
             Form::Nonblocking => !self.selection.checked && state.has_board(),
             Form::Persistent => false,
             Form::Room => {

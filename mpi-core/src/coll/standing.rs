@@ -14,7 +14,6 @@ use super::menu::Algorithm;
 use super::place::Places;
 use super::prepared::{Data, Form, Ground, Prepared};
 use super::schedule::Schedule;
-use crate::ablate::{Mechanism, is_off};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
@@ -76,8 +75,7 @@ impl<P: Port> Entry<'_, P> {
     /// all processes have memory for one; the algorithm there.
     fn room(&mut self, call: &mut Prepared, number: u32) -> Result<Option<Algorithm>> {
         let comm = call.comm;
-        let off = is_off(Mechanism::Standing) || is_off(Mechanism::Begun);
-        if off || !self.choose(call, Form::Room)?.algorithm.is_board() {
+        if !self.choose(call, Form::Room)?.algorithm.is_board() {
             return Ok(None);
         }
         let state = self.comm(comm)?;

@@ -9,7 +9,6 @@ use toml::Spanned;
 
 use super::menu::{Algorithm, Collective, Needs, unknown};
 use super::select::Shape;
-use crate::ablate::{Mechanism, is_off};
 
 /// Segment of a chain where a rule names none, in bytes.
 const SEGMENT_DEFAULT: i64 = 64 << 10;
@@ -80,12 +79,7 @@ impl Rule {
             Needs::Nodes => shape.nodes,
             other => other.met(shape.size, shape.commutative),
         };
-        let off = match self.algorithm {
-            Algorithm::BoardChains => is_off(Mechanism::Chains),
-            Algorithm::BoardRoot => is_off(Mechanism::Root),
-            _ => false,
-        };
-        !off && needs.is_some_and(met)
+        needs.is_some_and(met)
             && self.ranks.contain(shape.size as i64)
             && self.ranks_per_node.contain(shape.ranks_per_node as i64)
             && self.processors.contain(shape.processors as i64)

@@ -6,7 +6,6 @@
 //! so that small messages are not held up. Transfers to one peer take turns.
 
 use crate::copy;
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 use mpi_core::header::{BODY_ELSEWHERE, Header};
@@ -255,11 +254,7 @@ impl Shm {
             // request's memory is writable until `landed`, by the contract of `Landing`.
             unsafe {
                 let piece = RawBytes::new(body, len as usize);
-                let is_past = match is_off(Mechanism::Past) {
-                    true => self.boards.caches.are_exceeded_by_twice(incoming.len),
-                    false => incoming.len >= PAST_BYTES,
-                };
-                if is_past {
+                if incoming.len >= PAST_BYTES {
                     from.outlet.write(piece, to);
                 } else {
                     if let Some((target, _)) = to.as_contiguous() {

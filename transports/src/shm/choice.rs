@@ -3,7 +3,6 @@
 //!
 //! In: how long a message is, for whom, and where it lies. Out: whether it is shown.
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::boards::{Audience, BoardId, LONG_BLOCK, MAPPED_BYTES};
 
 use super::ways::ACROSS_BYTES;
@@ -27,14 +26,6 @@ const STORED_BYTES: u64 = 64 << 10;
 impl Shm {
     /// Whether it pays that readers fetch a message of this process out of its memory.
     pub(super) fn fetching_pays(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
-        if is_off(Mechanism::Choice) {
-            let is_long = match (self.waiter.is_crowded(), to) {
-                (true, Audience::One(_)) => len >= CROWDED_BYTES,
-                (true, Audience::Everyone) => false,
-                (false, _) => len >= STORED_BYTES,
-            };
-            return is_long && self.config.shm.bulk != Bulk::Pipeline;
-        }
         match self.waiter.is_crowded() {
             true => self.fetching_pays_in_turn(board, to, len),
             false => self.fetching_pays_at_once(board, to, len),

@@ -7,7 +7,6 @@
 
 use std::time::Instant;
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::boards::{BoardId, Fetched, LONG_BLOCK, Mover, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -153,9 +152,6 @@ impl Shm {
     fn who_moves(&mut self, writer: PeerId, mapped: bool, len: u64, by: Mover) -> (bool, bool) {
         if self.config.shm.bulk != Bulk::Auto {
             return (false, false);
-        }
-        if is_off(Mechanism::Movers) || is_off(Mechanism::Joint) {
-            return (true, false);
         }
         let movers = self.movers(writer);
         if by == Mover::Writer && movers.is_alone(mapped, len) {

@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::boards::Mover;
 use mpi_core::port::{PeerId, Pulled, Sink, Token};
 
@@ -202,8 +201,7 @@ impl Shm {
     /// rest to the next poll. Nothing if there is no such way.
     pub(super) fn join(&mut self, peer: PeerId, crossing: Crossing, by: Mover) -> Option<Pulled> {
         let known = &mut self.peers[peer.0 as usize];
-        let off = is_off(Mechanism::Joint);
-        if off || matches!(by, Mover::Reader { .. }) || known.state != State::Open {
+        if matches!(by, Mover::Reader { .. }) || known.state != State::Open {
             return None;
         }
         let pid = known.readable?;

@@ -12,8 +12,6 @@
 
 use std::time::Duration;
 
-use mpi_core::ablate::{Mechanism, is_off};
-
 use crate::trials::{CLASSES, Rivals, class};
 
 /// One in so many is timed once both are known: the clock takes 60 ns of some 2000.
@@ -68,9 +66,6 @@ impl Movers {
     /// Whether vectors of `len` bytes are to be reduced by halves; counts them. Both ends have to agree, and
     /// count the same ones.
     pub(super) fn divides(&mut self, len: u64) -> bool {
-        if is_off(Mechanism::Movers) {
-            return false;
-        }
         let rivals = &mut self.sums[class(len)];
         let better = is_one_better(rivals, len);
         !rivals.choose(better)

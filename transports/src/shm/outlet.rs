@@ -8,7 +8,6 @@
 
 use crate::copy;
 use crate::past::Past;
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 
@@ -39,7 +38,7 @@ impl Outlet {
         };
         // SAFETY: by the caller's promise; the run has room for the piece.
         self.0.write(len, |past| unsafe {
-            if past || is_off(Mechanism::Past) {
+            if past {
                 copy::past_the_cache(piece, at);
             } else {
                 copy::claim_pages(at, len);

@@ -2,9 +2,7 @@
 //! out of the sender's address space, with the sender's help or alone, if the kernel lets it.
 
 use std::io;
-use std::time::Instant;
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::boards::Mover;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
@@ -109,15 +107,7 @@ impl Shm {
             }
             _ => None,
         };
-        let begin = is_off(Mechanism::Joint).then(Instant::now);
-        let pulled = joined.unwrap_or_else(|| self.pull_alone(peer, address, len, to));
-        if let (Some(begin), Pulled::Done) = (begin, &pulled) {
-            // One half counts, as if the other end had moved the other one meanwhile.
-            let known = &mut self.peers[peer.0 as usize];
-            known.ways.learn_across(len, len / 2, begin.elapsed().as_nanos() as u64);
-            known.tell_ways();
-        }
-        pulled
+        joined.unwrap_or_else(|| self.pull_alone(peer, address, len, to))
     }
 
     /// Copies bytes of `peer` that are mapped here, perhaps past the caches; whether they are.

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use crate::copy;
 use crate::stores::{self, Ground, LONG_BYTES};
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
@@ -47,9 +46,6 @@ pub(crate) struct Reach {
 impl Default for Reach {
     /// Nothing is known: every look is a trial, so that short messages tell what the first long one needs.
     fn default() -> Reach {
-        if is_off(Mechanism::Reach) {
-            return Reach { is_far: false, lead: -LEAD, until_trial: u32::MAX, settled: true };
-        }
         Reach { is_far: false, lead: 0, until_trial: 0, settled: false }
     }
 }
@@ -154,7 +150,7 @@ impl Reach {
     /// a guess about what comes before the look (up to two looks of three did still in some runs).
     #[inline]
     pub(crate) fn look<T>(&mut self, load: impl FnOnce() -> (T, bool)) -> T {
-        if self.until_trial > 0 || is_off(Mechanism::Reach) {
+        if self.until_trial > 0 {
             copy::finish_loads();
             return load().0;
         }

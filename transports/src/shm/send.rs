@@ -1,7 +1,6 @@
 //! The way out: a small frame into a cell, or its body into the exchange buffer of the pair, a
 //! slot, or a run of the ring.
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
@@ -146,7 +145,6 @@ impl Shm {
         }
         let words = [header[0] | BODY_ELSEWHERE_WORD, header[1], header[2]];
         if len <= BESIDE_BYTES as u64
-            && !is_off(Mechanism::Beside)
             && let Some(at) = to.writer.beside()
         {
             // SAFETY: the place has so many bytes; the body is readable by `Body`'s contract.

@@ -1,6 +1,5 @@
 //! What can be chosen about shared memory (decision 23), out of the table of all settings.
 
-use mpi_core::ablate::{Mechanism, is_off};
 pub use mpi_core::settings::BulkWay as Bulk;
 use mpi_core::settings::Settings;
 
@@ -55,10 +54,7 @@ impl From<&Settings> for ShmSettings {
             slots: settings.shm_slots,
             slot_bytes: narrow(settings.shm_slot_bytes),
             ring_bytes: settings.shm_ring_bytes,
-            exchange_bytes: match is_off(Mechanism::Exchange) {
-                true => 0,
-                false => settings.shm_exchange_bytes,
-            },
+            exchange_bytes: settings.shm_exchange_bytes,
             chunk_bytes: narrow(settings.shm_chunk_bytes),
             chunks_per_peer: settings.shm_chunks_per_peer,
             alloc_bytes: settings.shm_alloc_bytes,

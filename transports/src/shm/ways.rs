@@ -13,14 +13,10 @@
 
 use std::time::Instant;
 
-use mpi_core::ablate::{Mechanism, is_off};
-
 use crate::trials::{CLASSES, Rivals, class};
 
 /// Shorter messages are not worth a system call at each end.
 pub(super) const ACROSS_BYTES: u64 = 32 << 10;
-/// With no trials: shorter messages come through a buffer, others across.
-const ACROSS_ALWAYS: u64 = 64 << 10;
 /// What a message that goes across costs besides, in nanoseconds: the announcement, the call for
 /// help and the end of it go from one processor to the other.
 const HANDSHAKE_NANOS: u64 = 500;
@@ -47,9 +43,6 @@ fn prefers_across(class: &Rivals, len: u64) -> bool {
 /// Whether a peer that was told so much wants a message of `len` bytes announced.
 #[inline]
 pub(super) fn is_wanted(told: u64, len: u64) -> bool {
-    if is_off(Mechanism::Ways) {
-        return len >= ACROSS_ALWAYS;
-    }
     len >= ACROSS_BYTES && told & 1 << class(len) == 0
 }
 
@@ -61,9 +54,6 @@ impl Ways {
 
     /// Whether the announced message of `len` bytes is to come across; counts it.
     pub(super) fn goes_across(&mut self, len: u64) -> bool {
-        if is_off(Mechanism::Ways) {
-            return len >= ACROSS_ALWAYS;
-        }
         if len < ACROSS_BYTES {
             return false;
         }
@@ -104,7 +94,7 @@ impl Ways {
     /// is to be timed.
     #[inline]
     pub(super) fn begin_piece(&mut self, len: u64) -> Option<Instant> {
-        if len < ACROSS_BYTES || is_off(Mechanism::Ways) {
+        if len < ACROSS_BYTES {
             return None;
         }
         self.pieces = self.pieces.wrapping_add(1);

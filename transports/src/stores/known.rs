@@ -7,13 +7,9 @@
 
 use std::cell::RefCell;
 
-use mpi_core::ablate::{Mechanism, is_off};
-
 use super::{Ground, LONG_BYTES};
 use crate::trials::{Cost, Rivals};
 
-/// With nothing timed: string moves from so many bytes on, where the processor says that they are quick.
-const STRING_BYTES: usize = 16 << 10;
 /// Lengths are told apart by powers of four, from [`LONG_BYTES`] on.
 const CLASSES: usize = 4;
 /// String moves are light if 64 KiB take at most so many nanoseconds and nothing else is better: a line that a far
@@ -95,9 +91,6 @@ thread_local! {
 /// long as that is not known.
 #[cfg(not(test))]
 pub(crate) fn is_light(is_far: bool) -> Option<bool> {
-    if is_off(Mechanism::Strings) {
-        return Some(false);
-    }
     KNOWN.with_borrow(|known| {
         let beside = Beside::shared(is_far);
         let known = &known[beside as usize];
@@ -115,9 +108,6 @@ pub(crate) fn is_quick() -> bool {
 /// Nanoseconds that it takes at best to store 64 KiB for such a reader, if that is known.
 #[cfg(not(test))]
 pub(crate) fn far_nanos() -> Option<u64> {
-    if is_off(Mechanism::Strings) {
-        return None;
-    }
     KNOWN.with_borrow(|known| {
         known[Beside::Past as usize].iter().filter_map(Known::best_nanos).min()
     })
@@ -126,24 +116,11 @@ pub(crate) fn far_nanos() -> Option<u64> {
 /// Counts a body of `len` bytes; whether it is stored by string moves, and whether that is timed.
 #[inline]
 pub(super) fn choose(beside: Beside, len: usize, ground: Ground) -> (bool, bool) {
-    if is_off(Mechanism::Strings) {
-        return (len >= STRING_BYTES && has_quick_strings(), false);
-    }
     let choose = |known: &mut Known| match ground {
         Ground::Known => known.choose(beside),
         Ground::New => (known.ways.is_judged() && known.is_string_better(beside), false),
     };
     KNOWN.with_borrow_mut(|known| choose(&mut known[beside as usize][class(len)]))
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_quick_strings() -> bool {
-    std::arch::is_x86_feature_detected!("ermsb")
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn has_quick_strings() -> bool {
-    false
 }
 
 /// Says what it took to store a body of `len` bytes.

@@ -12,8 +12,6 @@ use std::io;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use mpi_core::ablate::{Mechanism, is_off};
-
 use super::cma;
 use super::memory::PAGE;
 
@@ -39,7 +37,7 @@ const SLOW: u32 = 2;
 /// Whether `len` bytes are better not copied from `from` to `to` in one.
 #[inline]
 pub(crate) fn are_nearly(from: u64, to: u64, len: usize) -> bool {
-    lie_nearly(from, to) && len >= LEAST_BYTES && !is_off(Mechanism::Alike) && matters()
+    lie_nearly(from, to) && len >= LEAST_BYTES && matters()
 }
 
 /// Whether what comes to `to` lies a few bytes further behind the beginning of its page than at `from`.

@@ -5,7 +5,6 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::{self, NonNull};
 
-use mpi_core::ablate::{Mechanism, is_off};
 pub use mpi_core::room::PAGE;
 use rustix::io::pwritev;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
@@ -129,9 +128,6 @@ impl Backing {
     /// # Safety
     /// The mapping and its file are still there, and nobody reads or writes the bytes meanwhile.
     pub unsafe fn get_pages(self, at: *mut u8, len: usize) {
-        if is_off(Mechanism::Pages) {
-            return;
-        }
         let offset = at.addr().wrapping_sub(self.base.addr());
         let is_within = offset.checked_add(len).is_some_and(|end| end <= self.len);
         // A program that closes descriptors that it does not know may have a file of its own under this number now.
@@ -165,9 +161,6 @@ fn write_zeros(fd: BorrowedFd<'_>, offset: u64, len: usize) -> bool {
 
 /// As [`Mapping::populate`], of a range of addresses.
 pub fn populate(at: *mut u8, len: usize, for_writing: bool) {
-    if is_off(Mechanism::Pages) {
-        return;
-    }
     let skew = at.addr() % PAGE;
     // Linux 5.14.
     let advice = if for_writing { Advice::LinuxPopulateWrite } else { Advice::LinuxPopulateRead };

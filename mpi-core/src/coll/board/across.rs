@@ -15,7 +15,6 @@ use super::message::{Incoming, Outgoing};
 use super::reduce::{Job, share_bytes};
 use super::transfer::Transfer;
 use super::work::WaitFor;
-use crate::ablate::{Mechanism, is_off};
 use crate::boards::{Audience, Source};
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
@@ -37,7 +36,7 @@ impl<P: Port> Entry<'_, P> {
             && (self.is_left(seat, out.to, &out.source) || len >= PIECES * piece && !begins)
         {
             out.let_fetch(self, seat);
-            halves = !begins && !is_off(Mechanism::Halves) && self.port.divides(seat.board, len);
+            halves = !begins && self.port.divides(seat.board, len);
             if halves {
                 out.let_return(job.recv.0);
             }

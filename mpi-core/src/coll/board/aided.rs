@@ -15,7 +15,6 @@ use super::reduce::{Job, whole_share};
 use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::{Step, WaitFor, Work};
-use crate::ablate::{Mechanism, is_off};
 use crate::boards::{Audience, Shown, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::Unpacker;
@@ -42,8 +41,7 @@ impl<P: Port> Entry<'_, P> {
     /// Whether the two ranks of a reduction to a root may aid each other: both have to come to an end for that,
     /// so not where one only begins it.
     fn may_aid(&self, seat: Seat, len: usize) -> bool {
-        !is_off(Mechanism::Aided)
-            && len >= AIDED_BYTES
+        len >= AIDED_BYTES
             && !self.begun.is_starting()
             && self.is_shared(seat, Audience::One(1 - seat.rank), len as u64)
     }
@@ -85,7 +83,7 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn reduce_for_root(&mut self, job: Job, len: usize, root: u32) -> Result<()> {
         let (seat, from) = (job.seat, Source::Private(root));
         let to = Audience::One(root);
-        if is_off(Mechanism::Aided) || !self.is_shared(seat, to, len as u64) {
+        if !self.is_shared(seat, to, len as u64) {
             let message = section(self, seat, to, job.own, len, job.unit);
             return self.write_or_show(seat, message);
         }

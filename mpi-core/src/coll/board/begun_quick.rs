@@ -9,7 +9,6 @@ use super::quick;
 use super::seat::{BoardState, Seat};
 use super::transfer::Transfer;
 use super::work::Step;
-use crate::ablate::{Mechanism, is_off};
 use crate::coll::menu::Algorithm;
 use crate::coll::plan::Problem;
 use crate::coll::prepared::Prepared;
@@ -88,7 +87,7 @@ impl<P: Port> Entry<'_, P> {
         let BoardState::Open(board) = state.board else {
             return self.begin_on_board(call, algorithm);
         };
-        let polls = quick::polls(state.collective_number) || is_off(Mechanism::Quick);
+        let polls = quick::polls(state.collective_number);
         if polls || may_not_follow(&call.problem) || self.begun.first(board).is_some() {
             return self.begin_on_board(call, algorithm);
         }

@@ -10,7 +10,6 @@ use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
 use super::seat::Seat;
 use super::work::WaitFor;
-use crate::ablate::{Mechanism, is_off};
 use crate::boards::Audience;
 use crate::coll::place::{Place, Places};
 use crate::datatype::Packer;
@@ -68,9 +67,6 @@ impl<P: Port> Entry<'_, P> {
     fn lend_rooms(&mut self, seat: Seat, recv: &Places) -> Result<bool> {
         let operation = self.running(seat)?;
         let mut lends = false;
-        if is_off(Mechanism::Loans) {
-            return Ok(false);
-        }
         for rank in seat.others() {
             let room = self.unpacker_of(recv.get(rank as usize))?;
             lends |= self.port.lend_room(seat.board, rank, operation, &room);
@@ -102,7 +98,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// Gives `root` this process's block.
     pub(super) fn contribute(&mut self, seat: Seat, root: u32, block: Packer) -> Result<()> {
-        if seat.takes_turns() && !self.begun.is_starting() && !is_off(Mechanism::Loans) {
+        if seat.takes_turns() && !self.begun.is_starting() {
             let operation = self.running(seat)?;
             if self.port.bring(seat.board, root, operation, &block) {
                 return Ok(());

@@ -7,7 +7,6 @@
 use super::message::readable;
 use super::quick_left::Block;
 use super::seat::Seat;
-use crate::ablate::{Mechanism, is_off};
 use crate::boards::Audience;
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::entry::Entry;
@@ -31,9 +30,7 @@ impl List<'_> {
     /// Lists the block for the member of this rank.
     #[inline]
     pub(super) fn put(&mut self, rank: u32, block: Block) {
-        if !is_off(Mechanism::Listed)
-            && let Some(entry) = self.0.get_mut(rank as usize)
-        {
+        if let Some(entry) = self.0.get_mut(rank as usize) {
             *entry = readable(block);
         }
     }
@@ -41,7 +38,7 @@ impl List<'_> {
     /// The block of the member of this rank, unless members are too many.
     #[inline]
     pub(super) fn get(&self, rank: u32) -> Option<Block> {
-        let block = self.0.get(rank as usize).filter(|_| !is_off(Mechanism::Listed))?;
+        let block = self.0.get(rank as usize)?;
         Some((UserBuffer(block.as_ptr().cast_mut()), block.len()))
     }
 }
@@ -55,8 +52,7 @@ impl<P: Port> Entry<'_, P> {
         list: &List<'_>,
         otherwise: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        let list = list.0.get(..seat.size as usize).filter(|_| !is_off(Mechanism::Listed));
-        let Some(list) = list else { return otherwise(self) };
+        let Some(list) = list.0.get(..seat.size as usize) else { return otherwise(self) };
         let (before, behind) = list.split_at(seat.rank as usize);
         self.write_runs(seat, seat.rank + 1, &behind[1..])?;
         self.write_runs(seat, 0, before)

@@ -12,7 +12,6 @@ use super::quick_left::{Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES, SCA
 use super::reduce::Job;
 use super::seat::{BoardState, Seat};
 use super::work::WaitFor;
-use crate::ablate::{Mechanism, is_off};
 use crate::boards::{Audience, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;
@@ -89,9 +88,6 @@ impl<P: Port> Process<P> {
         comm: CommHandle,
         bytes: usize,
     ) -> Option<Seat> {
-        if is_off(Mechanism::Quick) {
-            return None;
-        }
         let state = self.comms.find(comm)?;
         let BoardState::Open(board) = state.board else { return None };
         let quick = bytes as i64 <= self.selection.board_below(collective)

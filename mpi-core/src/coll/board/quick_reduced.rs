@@ -8,7 +8,6 @@ use super::pattern::Pattern;
 use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, plain, polls};
 use super::reduce::Job;
 use super::seat::BoardState;
-use crate::ablate::{Mechanism, is_off};
 use crate::boards::Audience;
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;
@@ -42,10 +41,7 @@ impl<P: Port> Entry<'_, P> {
         op: OpHandle,
         comm: CommHandle,
     ) -> bool {
-        if is_off(Mechanism::Quick)
-            || !self.begun.is_empty()
-            || self.quick_kernel(op, datatype).is_none()
-        {
+        if !self.begun.is_empty() || self.quick_kernel(op, datatype).is_none() {
             return false;
         }
         let Some(state) = self.comms.find_mut(comm) else { return false };

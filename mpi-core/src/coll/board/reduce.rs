@@ -9,7 +9,6 @@ use super::pattern::Pattern;
 use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::WaitFor;
-use crate::ablate::{Mechanism, is_off};
 use crate::boards::{Audience, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::execute::Reducer;
@@ -125,22 +124,19 @@ impl<P: Port> Entry<'_, P> {
             if !self.begun.lags() && self.fold_short(seat, &task, job.recv)? {
                 return Ok(());
             }
-            if seat.size == 2 && !self.begun.is_starting() && !is_off(Mechanism::Halves) {
+            if seat.size == 2 && !self.begun.is_starting() {
                 let written = section(self, seat, Audience::Everyone, job.own, 0, job.unit);
                 return self.reduce_by_halves(job, len, written);
             }
             transfer = transfer.folding_last(job.own == job.recv);
         } else {
             let mut out = section(self, seat, Audience::Everyone, job.own, len, job.unit);
-            let shown = (seat.size == 2 && !is_off(Mechanism::Across))
-                .then(|| self.show_operand(job, &mut out))
-                .flatten();
+            let shown = (seat.size == 2).then(|| self.show_operand(job, &mut out)).flatten();
             if seat.size == 2 && !self.begun.is_starting() {
-                match shown {
-                    Some(halves) => return self.reduce_across(job, len, out, halves),
-                    None if is_off(Mechanism::Halves) => {}
-                    None => return self.reduce_by_halves(job, len, out),
-                }
+                return match shown {
+                    Some(halves) => self.reduce_across(job, len, out, halves),
+                    None => self.reduce_by_halves(job, len, out),
+                };
             }
             task.follows = job.own == job.recv;
             transfer.send(out);

@@ -6,7 +6,6 @@ use super::quick;
 use super::seat::{BoardState, Seat};
 use super::transfer::Transfer;
 use super::work::WaitFor;
-use crate::ablate::{Mechanism, is_off};
 use crate::boards::{Audience, LONG_BLOCK, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::menu::Algorithm;
@@ -28,7 +27,6 @@ pub(super) fn giver(problem: &Problem) -> Option<u32> {
         Problem::Bcast { root, .. }
         | Problem::Scatter { root, .. }
         | Problem::Scatterv { root, .. } => Some(*root as u32),
-        Problem::Gather { .. } if is_off(Mechanism::Loans) => None,
         Problem::Gather { root, block, .. } if *block as u64 >= LONG_BLOCK => Some(*root as u32),
         _ => None,
     }

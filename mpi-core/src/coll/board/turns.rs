@@ -14,7 +14,6 @@
 
 use super::seat::Seat;
 use super::work::WaitFor;
-use crate::ablate::{Mechanism, is_off};
 use crate::boards::{Audience, Source};
 use crate::entry::Entry;
 use crate::error::Result;
@@ -60,11 +59,6 @@ impl Lead {
     }
 }
 
-/// Whether it counts who goes on first.
-fn leads(seat: Seat) -> bool {
-    seat.takes_turns() && !is_off(Mechanism::Turns)
-}
-
 fn after(number: u32) -> u32 {
     (number + 1) & i32::MAX as u32
 }
@@ -72,7 +66,7 @@ fn after(number: u32) -> u32 {
 impl<P: Port> Entry<'_, P> {
     /// `MPI_BARRIER`: everyone tells everyone, or one that goes on first.
     pub(super) fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
-        let order = match leads(seat) && !self.begun.is_starting() {
+        let order = match seat.takes_turns() && !self.begun.is_starting() {
             true => self.lead(seat, Lead::meet)?,
             false => Order::default(),
         };
@@ -110,7 +104,7 @@ impl<P: Port> Entry<'_, P> {
     /// The call that runs gives something of this root's to all, or lends it, or begins to.
     #[inline]
     pub(super) fn gives(&mut self, seat: Seat, root: u32) -> Result<()> {
-        if leads(seat) {
+        if seat.takes_turns() {
             self.lead(seat, |lead, number| lead.give(number, root))?;
         }
         Ok(())
@@ -119,7 +113,7 @@ impl<P: Port> Entry<'_, P> {
     /// The call that runs takes something of everyone to this process, who need not have it come first.
     #[inline]
     pub(super) fn takes(&mut self, seat: Seat) -> Result<()> {
-        if leads(seat) {
+        if seat.takes_turns() {
             self.lead(seat, Lead::take)?;
         }
         Ok(())

@@ -10,7 +10,6 @@
 
 use std::time::{Duration, Instant};
 
-use mpi_core::ablate::{Mechanism, is_off};
 use mpi_core::boards::LONG_PIECE;
 
 use super::{LIGHT_ROUND, WINDOW_MIN};
@@ -170,7 +169,7 @@ impl Pages {
     }
 
     fn is_prompt(&self, piece: u64) -> bool {
-        !is_off(Mechanism::Pages) && self.prompt && (piece >= PROVEN || self.proven)
+        self.prompt && (piece >= PROVEN || self.proven)
     }
 
     /// Lets long bodies go all the way round, with the pages for it; those to get.
@@ -185,7 +184,7 @@ impl Pages {
     /// Whether a message of so many bytes would need pages that are not there, nor earned.
     pub(super) fn lack(&self, len: u64) -> bool {
         let is_first = len <= FETCHED_FIRST / 4 && self.apart < FETCHED_FIRST.max(8 * len);
-        is_first && !is_off(Mechanism::Pages) && self.worn.ends_before(len)
+        is_first && self.worn.ends_before(len)
     }
 
     /// The same of a message that is to be sent now, which may be asked more than once before it is shown.
