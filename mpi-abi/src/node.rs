@@ -1,14 +1,11 @@
 //! The one process behind the C interface: the core over the transports that `transports::node`
 //! ties together, with what only this side knows beside them (decision 3).
 
-use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Share, Shown, Source,
-};
+use mpi_core::boards::Meeting;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::error::Error;
@@ -19,10 +16,9 @@ use mpi_core::port::{
     Pulled, Sink, Token, Transport,
 };
 use mpi_core::process::Process;
-use mpi_core::rma::Segment;
-use mpi_core::segments::Segments;
 use mpi_core::waiting::Answer;
 use transports::node::{LocalPort, ticks};
+use transports::shm::Shm;
 
 use crate::procedure::Procedure;
 
@@ -276,253 +272,31 @@ impl Transport for NodePort {
     }
 }
 
-impl Boards for NodePort {
+impl Port for NodePort {
+    type Memory = Shm;
+
+    #[inline(always)]
+    fn node(&self) -> Option<&Shm> {
+        self.local.as_ref()?.node()
+    }
+
+    #[inline(always)]
+    fn node_mut(&mut self) -> Option<&mut Shm> {
+        self.local.as_mut()?.node_mut()
+    }
+
     fn meet(&mut self, peer: PeerId) -> Meeting {
         self.local.as_mut().map_or(Meeting::Elsewhere, |local| local.meet(peer))
     }
 
     fn share(&self) -> u32 {
-        self.local.as_ref().map_or(1, Boards::share)
+        self.local.as_ref().map_or(1, Port::share)
     }
 
     fn processor(&self) -> Option<u32> {
-        self.local.as_ref().and_then(Boards::processor)
+        self.local.as_ref().and_then(Port::processor)
     }
 
-    fn prepare_part(&mut self, size: u32) -> Option<u64> {
-        self.local.as_mut()?.prepare_part(size)
-    }
-
-    fn drop_part(&mut self, part: u64) {
-        if let Some(local) = &mut self.local {
-            local.drop_part(part);
-        }
-    }
-
-    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
-        self.local.as_mut()?.open_board(rank, mark, parts)
-    }
-
-    fn close_board(&mut self, board: BoardId) {
-        if let Some(local) = &mut self.local {
-            local.close_board(board);
-        }
-    }
-
-    #[inline]
-    fn piece_max(&self, board: BoardId, to: Audience) -> usize {
-        self.local.as_ref().map_or(0, |local| local.piece_max(board, to))
-    }
-
-    fn exchanged_max(&self, board: BoardId, to: Audience) -> usize {
-        self.local.as_ref().map_or(0, |local| local.exchanged_max(board, to))
-    }
-
-    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
-        self.local.as_mut()?.turns(board, rank, wanted)
-    }
-
-    #[inline]
-    fn share_caches(&mut self, board: BoardId, share: Share) {
-        if let Some(local) = &mut self.local {
-            local.share_caches(board, share);
-        }
-    }
-
-    fn exceeds_caches(&self, bytes: u64) -> bool {
-        self.local.as_ref().is_some_and(|local| local.exceeds_caches(bytes))
-    }
-
-    fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {
-        self.local.as_mut()?.land_piece(bytes, into)
-    }
-
-    fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
-        LocalPort::copy_by_cost(bytes, what, into)
-    }
-
-    #[inline]
-    fn write_piece(
-        &mut self,
-        board: BoardId,
-        to: Audience,
-        source: &mut Packer,
-        len: usize,
-        last: bool,
-    ) -> bool {
-        self.local.as_mut().is_some_and(|local| local.write_piece(board, to, source, len, last))
-    }
-
-    #[inline]
-    fn write_runs(&mut self, board: BoardId, first: u32, runs: &[RawBytes<'_>]) -> usize {
-        self.local.as_mut().map_or(0, |local| local.write_runs(board, first, runs))
-    }
-
-    fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
-        self.local.as_mut().is_some_and(|local| local.is_better_shown(board, to, len))
-    }
-
-    #[inline]
-    fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        self.local.as_ref().is_some_and(|local| local.is_better_left(board, to, at, len))
-    }
-
-    fn show_piece(
-        &mut self,
-        board: BoardId,
-        to: Audience,
-        at: *const u8,
-        len: u64,
-        back: *mut u8,
-    ) -> bool {
-        self.local.as_mut().is_some_and(|local| local.show_piece(board, to, at, len, back))
-    }
-
-    fn shown(&mut self, board: BoardId, to: Audience) -> Shown {
-        self.local.as_mut().map_or(Shown::Waits, |local| local.shown(board, to))
-    }
-
-    fn fetch_piece(
-        &mut self,
-        board: BoardId,
-        from: Source,
-        into: &mut Unpacker,
-        by: Mover,
-    ) -> Fetched {
-        match &mut self.local {
-            Some(local) => local.fetch_piece(board, from, into, by),
-            None => Fetched::Refused,
-        }
-    }
-
-    fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
-        self.local.as_mut().is_some_and(|local| local.fetch_part(board, from, at, into))
-    }
-
-    fn part_in_place(
-        &mut self,
-        board: BoardId,
-        from: Source,
-        at: u64,
-        len: u64,
-    ) -> Option<*const u8> {
-        self.local.as_mut()?.part_in_place(board, from, at, len)
-    }
-
-    fn give_back_part(
-        &mut self,
-        board: BoardId,
-        from: Source,
-        at: u64,
-        bytes: RawBytes<'_>,
-    ) -> bool {
-        self.local.as_mut().is_some_and(|local| local.give_back_part(board, from, at, bytes))
-    }
-
-    fn divides(&mut self, board: BoardId, len: u64) -> bool {
-        self.local.as_mut().is_some_and(|local| local.divides(board, len))
-    }
-
-    fn has_reduced(&mut self, board: BoardId, len: u64, halves: bool, took: Duration) {
-        if let Some(local) = &mut self.local {
-            local.has_reduced(board, len, halves, took);
-        }
-    }
-
-    fn writes_halves(&mut self, board: BoardId) -> bool {
-        self.local.as_mut().is_some_and(|local| local.writes_halves(board))
-    }
-
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {
-        self.local.as_mut().is_some_and(|local| local.lend_room(board, to, operation, room))
-    }
-
-    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {
-        self.local.as_mut()?.take_rooms_back(board, from)
-    }
-
-    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {
-        self.local.as_mut().is_some_and(|local| local.bring(board, to, operation, source))
-    }
-
-    #[inline]
-    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
-        self.local.as_mut()?.read_piece(board, from)
-    }
-
-    fn is_lightly_written(&self, board: BoardId, to: Audience) -> bool {
-        self.local.as_ref().is_some_and(|local| local.is_lightly_written(board, to))
-    }
-
-    fn lags(&self, board: BoardId, rank: u32) -> bool {
-        self.local.as_ref().is_some_and(|local| local.lags(board, rank))
-    }
-
-    #[inline]
-    fn ask_for_piece(&mut self, board: BoardId, from: Source) {
-        if let Some(local) = &mut self.local {
-            local.ask_for_piece(board, from);
-        }
-    }
-
-    #[inline]
-    fn consume_piece(&mut self, board: BoardId, from: Source) {
-        if let Some(local) = &mut self.local {
-            local.consume_piece(board, from);
-        }
-    }
-
-    fn renounce(&mut self, board: BoardId, why: i32) {
-        if let Some(local) = &mut self.local {
-            local.renounce(board, why);
-        }
-    }
-
-    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
-        self.local.as_mut()?.renounced(board, rank)
-    }
-}
-
-impl Segments for NodePort {
-    fn make_segment(&mut self, mark: u64, layout: Layout) -> Result<Segment, String> {
-        match &mut self.local {
-            Some(local) => local.make_segment(mark, layout),
-            None => Err(CLOSED.name.to_owned()),
-        }
-    }
-
-    fn post_segment(&mut self, mark: u64, peer: PeerId) {
-        if let Some(local) = &mut self.local {
-            local.post_segment(mark, peer);
-        }
-    }
-
-    fn end_posting(&mut self, mark: u64) {
-        if let Some(local) = &mut self.local {
-            local.end_posting(mark);
-        }
-    }
-
-    fn fetch_segment(
-        &mut self,
-        mark: u64,
-        peer: PeerId,
-        layout: Layout,
-    ) -> Option<Result<Segment, String>> {
-        match &mut self.local {
-            Some(local) => local.fetch_segment(mark, peer, layout),
-            None => Some(Err(CLOSED.name.to_owned())),
-        }
-    }
-
-    fn watch(&mut self) {
-        if let Some(local) = &mut self.local {
-            local.watch();
-        }
-    }
-}
-
-impl Port for NodePort {
     fn now(&self) -> Duration {
         self.local.as_ref().map_or(Duration::ZERO, Port::now)
     }

@@ -151,15 +151,6 @@ pub const MAPPED_BYTES: u64 = 4 << 10;
 
 /// A transport's boards. Nothing has a default here, since who hands calls on would not see that one is missing.
 pub trait Boards {
-    /// Makes contact with `peer`, and says how far that has come.
-    fn meet(&mut self, peer: PeerId) -> Meeting;
-
-    /// Processes of the job that run here for each processor, rounded up.
-    fn share(&self) -> u32;
-
-    /// The processor on which this process always runs, where it is bound to a single one.
-    fn processor(&self) -> Option<u32>;
-
     /// Takes memory for this process's part of a board with `size` members; the number is what
     /// the others have to be told.
     fn prepare_part(&mut self, size: u32) -> Option<u64>;

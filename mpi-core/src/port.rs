@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::boards::Boards;
+use crate::boards::{Boards, Meeting};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::error::Error;
@@ -358,8 +358,41 @@ pub trait Sink {
     fn peer_down(&mut self, peer: PeerId, why: Why);
 }
 
+/// Said of a part of shared memory without shared memory.
+const CLOSED: &str = "only an open port has parts of shared memory";
+
 /// The whole world of a process: its transports, its clock, and a way to wait.
-pub trait Port: Transport + Boards + Segments {
+pub trait Port: Transport {
+    /// What the processes of a node share.
+    type Memory: Boards + Segments;
+
+    /// The memory that this process shares with those of its node, while the port is open.
+    fn node(&self) -> Option<&Self::Memory>;
+
+    /// The same, to change it.
+    fn node_mut(&mut self) -> Option<&mut Self::Memory>;
+
+    /// The same for who holds a part of it, which nobody does while the port is closed.
+    #[inline(always)]
+    fn memory(&self) -> &Self::Memory {
+        self.node().expect(CLOSED)
+    }
+
+    /// As [`Port::memory`], to change it.
+    #[inline(always)]
+    fn memory_mut(&mut self) -> &mut Self::Memory {
+        self.node_mut().expect(CLOSED)
+    }
+
+    /// Makes contact with `peer`, and says how far that has come.
+    fn meet(&mut self, peer: PeerId) -> Meeting;
+
+    /// Processes of the job that run here for each processor, rounded up.
+    fn share(&self) -> u32;
+
+    /// The processor on which this process always runs, where it is bound to a single one.
+    fn processor(&self) -> Option<u32>;
+
     /// Time since some fixed point; never goes back.
     fn now(&self) -> Duration;
 

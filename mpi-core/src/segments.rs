@@ -10,26 +10,19 @@ use std::alloc::Layout;
 use crate::port::PeerId;
 use crate::rma::Segment;
 
-/// A transport's segments. The defaults are those of a transport that has none.
+/// A transport's segments.
 pub trait Segments {
     /// Makes a segment of such a size, all zero, and maps it at such an alignment (a page's at least).
     ///
     /// # Errors
     /// Why there is none.
-    fn make_segment(&mut self, mark: u64, layout: Layout) -> Result<Segment, String> {
-        let _ = (mark, layout);
-        Err("this transport shares no memory".to_owned())
-    }
+    fn make_segment(&mut self, mark: u64, layout: Layout) -> Result<Segment, String>;
 
     /// Lets `peer`, which was met, fetch a segment that this process made.
-    fn post_segment(&mut self, mark: u64, peer: PeerId) {
-        let _ = (mark, peer);
-    }
+    fn post_segment(&mut self, mark: u64, peer: PeerId);
 
     /// All to whom a segment was posted have fetched it, or will not.
-    fn end_posting(&mut self, mark: u64) {
-        let _ = mark;
-    }
+    fn end_posting(&mut self, mark: u64);
 
     /// The segment that `peer` posted to this process, once it has come.
     ///
@@ -40,12 +33,9 @@ pub trait Segments {
         mark: u64,
         peer: PeerId,
         layout: Layout,
-    ) -> Option<Result<Segment, String>> {
-        let _ = (mark, peer, layout);
-        Some(Err("this transport shares no memory".to_owned()))
-    }
+    ) -> Option<Result<Segment, String>>;
 
     /// The caller waits for a word of a segment to change, for which nobody rings: the next wait
     /// is short.
-    fn watch(&mut self) {}
+    fn watch(&mut self);
 }

@@ -7,7 +7,6 @@
 mod connecting;
 mod falling;
 mod memory;
-mod near;
 mod net;
 mod nets;
 mod network;
@@ -21,6 +20,7 @@ mod ways;
 use std::io;
 use std::time::{Duration, Instant};
 
+use mpi_core::boards::Meeting;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -34,6 +34,7 @@ pub use crate::clock::ticks;
 use crate::loopback::Loopback;
 use crate::offers;
 use crate::shm::{LocalConfig, Secret, Shm};
+use crate::sys::cpus;
 use crate::tcp::Tcp;
 pub use connecting::{Connecting, Mode};
 use net::{Net, each};
@@ -412,6 +413,37 @@ impl Transport for LocalPort {
 }
 
 impl Port for LocalPort {
+    type Memory = Shm;
+
+    #[inline(always)]
+    fn node(&self) -> Option<&Shm> {
+        Some(&self.shm)
+    }
+
+    #[inline(always)]
+    fn node_mut(&mut self) -> Option<&mut Shm> {
+        Some(&mut self.shm)
+    }
+
+    fn meet(&mut self, peer: PeerId) -> Meeting {
+        if peer == self.me {
+            return Meeting::Near;
+        }
+        match self.way_to(peer) {
+            Ok(Way::Network(_)) => Meeting::Elsewhere,
+            Ok(Way::SharedMemory) => self.shm.meet(peer),
+            Ok(Way::Undecided) | Err(Full) => Meeting::Pending,
+        }
+    }
+
+    fn share(&self) -> u32 {
+        self.shm.share()
+    }
+
+    fn processor(&self) -> Option<u32> {
+        cpus::only()
+    }
+
     fn now(&self) -> Duration {
         self.start.elapsed()
     }

@@ -257,13 +257,13 @@ enum Unreadable {
 fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
     rank.meet_all();
     let other = 1 - rank.rank;
-    let own = rank.port.prepare_part(2).unwrap();
+    let own = rank.port.memory_mut().prepare_part(2).unwrap();
     rank.send(other, &numbered(own), &[]);
     rank.wait_until("the other's part is known", |sink| !sink.frames.is_empty());
     let theirs = rank.sink.frames.remove(0).header.context;
     let (first, second) = if rank.rank == 0 { (own, theirs) } else { (theirs, own) };
     let parts = [(PeerId(0), first), (PeerId(1), second)];
-    let board = rank.port.open_board(rank.rank, 77, &parts).unwrap();
+    let board = rank.port.memory_mut().open_board(rank.rank, 77, &parts).unwrap();
     rank.meet_all();
     if unreadable == Unreadable::Late {
         forbid_reading();
@@ -277,13 +277,18 @@ fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
     let start = Instant::now();
     let patient = || assert!(start.elapsed() < PATIENCE, "nothing has come");
     if rank.rank == 0 {
-        let shown =
-            rank.port.show_piece(board, to, sent.as_ptr(), sent.len() as u64, std::ptr::null_mut());
+        let shown = rank.port.memory_mut().show_piece(
+            board,
+            to,
+            sent.as_ptr(),
+            sent.len() as u64,
+            std::ptr::null_mut(),
+        );
         assert_eq!(shown, expected);
         let late = unreadable == Unreadable::Late;
         if shown {
             let answer = loop {
-                match rank.port.shown(board, to) {
+                match rank.port.memory_mut().shown(board, to) {
                     Shown::Waits => rank.port.poll(&mut rank.sink),
                     answer => break answer,
                 };
@@ -293,7 +298,7 @@ fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
         }
     } else if expected {
         let piece = loop {
-            if let Some(piece) = rank.port.read_piece(board, from) {
+            if let Some(piece) = rank.port.memory_mut().read_piece(board, from) {
                 break piece;
             }
             patient();
@@ -301,7 +306,7 @@ fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
         assert_eq!((piece.len, piece.last, piece.apart), (0, true, 1 << 20));
         let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 1 << 20);
         let fetched = loop {
-            match rank.port.fetch_piece(board, from, &mut into, by) {
+            match rank.port.memory_mut().fetch_piece(board, from, &mut into, by) {
                 Fetched::Begun => rank.port.poll(&mut rank.sink),
                 fetched => break fetched,
             };
@@ -313,7 +318,7 @@ fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
         assert_eq!(target == sent, comes);
         assert_eq!(into.remaining(), (1 << 20) - bytes);
         assert_eq!(rank.port.shm().counters().bytes_cross_memory, bytes);
-        rank.port.consume_piece(board, from);
+        rank.port.memory_mut().consume_piece(board, from);
     }
     rank.finish();
 }

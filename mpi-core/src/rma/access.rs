@@ -16,6 +16,7 @@ use crate::op::{Builtin, Op, Update};
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::Request;
+use crate::segments::Segments;
 use crate::status::Status;
 
 /// Elements of another process's window.
@@ -200,7 +201,7 @@ impl<P: Port> Entry<'_, P> {
         self.block_in(call, |process| {
             let mine = line.may_update(ticket);
             if !mine {
-                process.port.watch();
+                process.port.memory_mut().watch();
             }
             mine
         });

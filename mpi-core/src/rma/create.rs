@@ -16,6 +16,7 @@ use crate::info::Info;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
 use crate::room::PAGE;
+use crate::segments::Segments;
 use crate::text::Text;
 
 /// What each process tells the others before the segment is made.
@@ -185,19 +186,19 @@ impl<P: Port> Entry<'_, P> {
             let mut fetched = None;
             let call = |process: &Process<P>| process.waits_to_meet(comm, members[0]);
             self.block_in(call, |process| {
-                fetched = process.port.fetch_segment(mark, members[0], layout);
+                fetched = process.port.memory_mut().fetch_segment(mark, members[0], layout);
                 fetched.is_some()
             });
             let fetched = fetched.expect("awaited").map_err(refused);
             return self.fail_together(comm, fetched);
         }
-        let made = self.port.make_segment(mark, layout).map_err(refused);
+        let made = self.port.memory_mut().make_segment(mark, layout).map_err(refused);
         let made = self.fail_together(comm, made);
         if made.is_ok() {
-            members[1..].iter().for_each(|peer| self.port.post_segment(mark, *peer));
+            members[1..].iter().for_each(|peer| self.port.memory_mut().post_segment(mark, *peer));
         }
         let made = made.and_then(|segment| self.fail_together(comm, Ok(segment)));
-        self.port.end_posting(mark);
+        self.port.memory_mut().end_posting(mark);
         made
     }
 

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{RequestHandle, WinHandle};
 use crate::port::Port;
 use crate::process::Process;
+use crate::segments::Segments;
 
 /// `MPI_LOCK_EXCLUSIVE`.
 pub const LOCK_EXCLUSIVE: i32 = 301;
@@ -347,7 +348,7 @@ impl<P: Port> Entry<'_, P> {
         self.block_in(call, |process| {
             let entered = line.enter(ticket, alone);
             if !entered {
-                process.port.watch();
+                process.port.memory_mut().watch();
             }
             entered
         });

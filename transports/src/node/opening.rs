@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use mpi_core::boards::Boards;
 use mpi_core::settings::Settings;
 
 use super::LocalPort;

@@ -20,7 +20,6 @@ use super::peer::State;
 use super::price::Price;
 use super::{Bulk, Shm};
 use crate::board::{ALIGN, Apart, Awaited, Board, Layout};
-use crate::sys::cpus;
 use crate::{copy, stores};
 
 /// The boards of a process.
@@ -115,8 +114,9 @@ impl Shm {
     }
 }
 
-impl Boards for Shm {
-    fn meet(&mut self, peer: PeerId) -> Meeting {
+impl Shm {
+    /// Makes contact with `peer`, and says how far that has come.
+    pub(crate) fn meet(&mut self, peer: PeerId) -> Meeting {
         if peer.0 as usize >= self.peers.len() {
             return Meeting::Elsewhere;
         }
@@ -130,14 +130,13 @@ impl Boards for Shm {
         }
     }
 
-    fn share(&self) -> u32 {
+    /// Processes of the job that run here for each processor, rounded up.
+    pub(crate) fn share(&self) -> u32 {
         self.waiter.share()
     }
+}
 
-    fn processor(&self) -> Option<u32> {
-        cpus::only()
-    }
-
+impl Boards for Shm {
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
         self.take_part(size)
     }

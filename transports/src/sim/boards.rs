@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Share, Shown, Source,
+    Audience, BoardId, Boards, Copying, Fetched, Mover, Piece, Share, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
-use mpi_core::port::PeerId;
+use mpi_core::port::{PeerId, Port};
 
 use super::network::Item;
 use super::port::SimPort;
@@ -67,26 +67,6 @@ impl SimPort {
 }
 
 impl Boards for SimPort {
-    fn meet(&mut self, peer: PeerId) -> Meeting {
-        let (to, me) = (self.endpoint(peer), self.id());
-        let network = self.network.borrow();
-        let nodes = network.options().nodes;
-        match nodes.of(me) == nodes.of(to) && network.is_open(me, to) {
-            true => Meeting::Near,
-            false => Meeting::Elsewhere,
-        }
-    }
-
-    fn share(&self) -> u32 {
-        // How many, nobody asks but for the number of chains.
-        1 + u32::from(self.network.borrow().options().processors.is_some())
-    }
-
-    fn processor(&self) -> Option<u32> {
-        let processors = self.network.borrow().options().processors?;
-        Some(self.id().0 % processors)
-    }
-
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
         Some(self.network.borrow_mut().take_part(Layout::new(size).bytes()))
     }

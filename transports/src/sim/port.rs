@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use mpi_core::boards::Boards;
+use mpi_core::boards::Meeting;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::error::Error;
@@ -392,6 +392,36 @@ fn copy_offered(offer: &Offer, len: u64, to: &mut Unpacker) {
 }
 
 impl Port for SimPort {
+    type Memory = SimPort;
+
+    fn node(&self) -> Option<&SimPort> {
+        Some(self)
+    }
+
+    fn node_mut(&mut self) -> Option<&mut SimPort> {
+        Some(self)
+    }
+
+    fn meet(&mut self, peer: PeerId) -> Meeting {
+        let (to, me) = (self.endpoint(peer), self.id());
+        let network = self.network.borrow();
+        let nodes = network.options().nodes;
+        match nodes.of(me) == nodes.of(to) && network.is_open(me, to) {
+            true => Meeting::Near,
+            false => Meeting::Elsewhere,
+        }
+    }
+
+    fn share(&self) -> u32 {
+        // How many, nobody asks but for the number of chains.
+        1 + u32::from(self.network.borrow().options().processors.is_some())
+    }
+
+    fn processor(&self) -> Option<u32> {
+        let processors = self.network.borrow().options().processors?;
+        Some(self.id().0 % processors)
+    }
+
     fn now(&self) -> Duration {
         Duration::from_nanos(self.network.borrow().now())
     }

@@ -15,7 +15,7 @@ use super::message::{Incoming, Outgoing};
 use super::reduce::{Job, share_bytes};
 use super::transfer::Transfer;
 use super::work::WaitFor;
-use crate::boards::{Audience, Source};
+use crate::boards::{Audience, Boards, Source};
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::Result;
@@ -29,14 +29,14 @@ impl<P: Port> Entry<'_, P> {
     /// begins, only mapped ones are, and nobody takes halves: for those both have to come to an end.
     pub(super) fn show_operand(&mut self, job: Job, out: &mut Outgoing) -> Option<bool> {
         let (seat, len) = (job.seat, out.remaining());
-        let piece = self.port.piece_max(seat.board, Audience::Everyone) as u64;
+        let piece = self.port.memory().piece_max(seat.board, Audience::Everyone) as u64;
         let begins = self.begun.is_starting();
         let mut halves = false;
         if job.own != job.recv
             && (self.is_left(seat, out.to, &out.source) || len >= PIECES * piece && !begins)
         {
             out.let_fetch(self, seat);
-            halves = !begins && self.port.divides(seat.board, len);
+            halves = !begins && self.port.memory_mut().divides(seat.board, len);
             if halves {
                 out.let_return(job.recv.0);
             }
@@ -72,7 +72,7 @@ impl<P: Port> Entry<'_, P> {
         transfer.run(self)?;
         if piece.apart > 0 {
             let took = self.port.now().saturating_sub(since);
-            self.port.has_reduced(seat.board, len as u64, halves, took);
+            self.port.memory_mut().has_reduced(seat.board, len as u64, halves, took);
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use super::reduce::{Job, whole_share};
 use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Shown, Source};
+use crate::boards::{Audience, Boards, Shown, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::Unpacker;
 use crate::entry::Entry;
@@ -60,8 +60,8 @@ impl<P: Port> Entry<'_, P> {
         let (to, share) = (Audience::One(other), root_share(len, job.unit));
         let (own, into) = (job.own.offset(share as i64), job.recv.offset(share as i64));
         let rest = (len - share) as u64;
-        let lent = self.port.is_better_shown(seat.board, to, len as u64)
-            && self.port.show_piece(seat.board, to, own.0, rest, into.0);
+        let lent = self.port.memory_mut().is_better_shown(seat.board, to, len as u64)
+            && self.port.memory_mut().show_piece(seat.board, to, own.0, rest, into.0);
         if !lent {
             self.write_signal(seat, to)?;
             return self.fold_all(job, len);
@@ -100,7 +100,7 @@ impl<P: Port> Entry<'_, P> {
                 let at = job.own.offset(share as i64);
                 transfer.send_last(section(self, seat, to, at, len - share, job.unit));
             }
-            self.port.consume_piece(seat.board, from);
+            self.port.memory_mut().consume_piece(seat.board, from);
         }
         transfer.run(self)
     }
@@ -142,12 +142,12 @@ impl<P: Port> Entry<'_, P> {
         let (board, root) = (job.seat.board, 1 - job.seat.rank);
         let (from, offset) = (Source::Private(root), (at - begin) as u64);
         let mut into = Unpacker::contiguous(UserBuffer(fetched), n as u64);
-        let is_fetched = self.port.fetch_part(board, from, offset, &mut into);
+        let is_fetched = self.port.memory_mut().fetch_part(board, from, offset, &mut into);
         if !is_fetched && at == begin {
             return Ok(false);
         }
         // A root that fails gives its memory back to the program.
-        if let Some(class) = self.port.renounced(board, root) {
+        if let Some(class) = self.port.memory_mut().renounced(board, root) {
             return Err(failed_elsewhere(root, ErrorClass::from_wire(class)));
         }
         let (own, count) = (job.own.offset(at as i64).0, n / job.unit);
@@ -166,7 +166,7 @@ impl<P: Port> Entry<'_, P> {
         };
         // SAFETY: the result has `n` bytes.
         let bytes = unsafe { RawBytes::new(result, n) };
-        match is_fetched && self.port.give_back_part(board, from, offset, bytes) {
+        match is_fetched && self.port.memory_mut().give_back_part(board, from, offset, bytes) {
             true => Ok(true),
             false => Err(unreachable_root(root)),
         }
@@ -190,7 +190,7 @@ struct Answer {
 impl<P: Port> Work<P> for Answer {
     fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
         let other = 1 - self.seat.rank;
-        self.refused = match entry.port.shown(self.seat.board, Audience::One(other)) {
+        self.refused = match entry.port.memory_mut().shown(self.seat.board, Audience::One(other)) {
             Shown::Waits => return Ok(Step::Stuck),
             Shown::Refused(_) => true,
             Shown::Taken => false,

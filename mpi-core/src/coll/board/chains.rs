@@ -21,7 +21,7 @@ use super::reduce::Job;
 use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::{Step, Work};
-use crate::boards::{Audience, Copying, Source};
+use crate::boards::{Audience, Boards, Copying, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
@@ -89,7 +89,8 @@ impl Chains {
         let mut room = usize::MAX;
         let mut sums = Vec::with_capacity(chains as usize);
         for first in 0..chains {
-            let (at, bytes) = entry.port.turns(seat.board, rank_at(seat, root, first), len)?;
+            let (at, bytes) =
+                entry.port.memory_mut().turns(seat.board, rank_at(seat, root, first), len)?;
             sums.push(at);
             room = room.min(bytes);
         }
@@ -201,7 +202,7 @@ impl Chains {
                 let own = unsafe { RawBytes::new(own, len) };
                 // Who has read the last sum there, perhaps far away, still holds its lines.
                 let mut slot = Unpacker::contiguous(UserBuffer(sum), len as u64);
-                P::copy_by_cost(own, Copying::On, &mut slot);
+                P::Memory::copy_by_cost(own, Copying::On, &mut slot);
             }
             self.added += 1;
             self.tell(entry);
@@ -212,11 +213,13 @@ impl Chains {
     /// Takes the word of a process that the next piece is there; whether it has come.
     fn take<P: Port>(&self, entry: &mut Entry<'_, P>, rank: u32) -> Result<bool> {
         let from = Source::Private(rank);
-        let Some(word) = entry.port.read_piece(self.seat.board, from) else { return Ok(false) };
+        let Some(word) = entry.port.memory_mut().read_piece(self.seat.board, from) else {
+            return Ok(false);
+        };
         if word.len > 0 {
             return Err(differs(rank, word.len as u64));
         }
-        entry.port.consume_piece(self.seat.board, from);
+        entry.port.memory_mut().consume_piece(self.seat.board, from);
         Ok(true)
     }
 
@@ -235,7 +238,13 @@ impl Chains {
     /// Writes an empty piece to a process, if there is room.
     fn give_word<P: Port>(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
         let mut word = Packer::contiguous(UserBuffer::BOTTOM, 0);
-        entry.port.write_piece(self.seat.board, Audience::One(rank), &mut word, 0, true)
+        entry.port.memory_mut().write_piece(
+            self.seat.board,
+            Audience::One(rank),
+            &mut word,
+            0,
+            true,
+        )
     }
 
     /// Adds up the sums of all chains where that is this process's affair, and tells everyone.
@@ -263,7 +272,7 @@ impl Chains {
         let mut others = (0..self.chains).filter(|chain| *chain != self.chain());
         others.all(|chain| {
             let from = Source::Private(self.last_of(chain));
-            entry.port.read_piece(self.seat.board, from).is_some()
+            entry.port.memory_mut().read_piece(self.seat.board, from).is_some()
         })
     }
 
@@ -398,7 +407,8 @@ impl<P: Port> Work<P> for Chains {
         let follows = self.told < self.added && self.follower(self.told) == Some(rank);
         let mut others = (0..self.chains).filter(|chain| *chain != self.chain());
         let adds_up = self.lacks_sums() && others.any(|chain| self.last_of(chain) == rank);
-        let mut came = || entry.port.read_piece(self.seat.board, Source::Private(rank)).is_some();
+        let mut came =
+            || entry.port.memory_mut().read_piece(self.seat.board, Source::Private(rank)).is_some();
         Work::<P>::awaited(self) == Some(rank) || follows || adds_up && !came()
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::message::Outgoing;
 use super::seat::Seat;
 use super::work::WaitFor;
-use crate::boards::{Audience, Source};
+use crate::boards::{Audience, Boards, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::coll::memory::no_room;
 use crate::datatype::Packer;
@@ -132,7 +132,7 @@ impl Fold {
     pub(super) fn new<P: Port>(entry: &mut Entry<'_, P>, seat: Seat, task: Task) -> Fold {
         let told = task.to.or(task.follows.then_some(Audience::Everyone));
         let most = match told {
-            Some(to) => entry.port.piece_max(seat.board, to).min(TILE_BYTES),
+            Some(to) => entry.port.memory().piece_max(seat.board, to).min(TILE_BYTES),
             None => TILE_BYTES,
         };
         let tile = (most / task.unit).max(1) * task.unit;
@@ -213,7 +213,7 @@ impl Fold {
         let drains = self.base >= self.task.len && self.drained() == Some(rank);
         let from = self.source(rank);
         (drains || open && due && rank != self.seat.rank)
-            && entry.port.read_piece(self.seat.board, from).is_none()
+            && entry.port.memory_mut().read_piece(self.seat.board, from).is_none()
     }
 
     /// Whether nothing is overwritten that has to go out first; `left` bytes have not gone yet.
@@ -322,7 +322,7 @@ impl Fold {
             }
             let last = self.base + len == self.task.len;
             let mut packer = Packer::contiguous(UserBuffer(self.result()), len as u64);
-            if !entry.port.write_piece(self.seat.board, to, &mut packer, len, last) {
+            if !entry.port.memory_mut().write_piece(self.seat.board, to, &mut packer, len, last) {
                 return false;
             }
         }

@@ -8,6 +8,7 @@
 use super::fold::{TILE_BYTES, Task};
 use super::operand::differs;
 use super::seat::Seat;
+use crate::boards::Boards;
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::entry::Entry;
 use crate::error::Result;
@@ -23,7 +24,7 @@ impl<P: Port> Entry<'_, P> {
         }
         for rank in seat.others() {
             let from = task.streams.of(rank);
-            let piece = match self.port.read_piece(seat.board, from) {
+            let piece = match self.port.memory_mut().read_piece(seat.board, from) {
                 Some(piece) => piece,
                 None if self.begun.is_starting() => return Ok(false),
                 None => self.await_piece(seat, from, task.streams.of_each())?,
@@ -75,7 +76,7 @@ impl<P: Port> Entry<'_, P> {
             }
         }
         for rank in seat.others() {
-            self.port.consume_piece(seat.board, task.streams.of(rank));
+            self.port.memory_mut().consume_piece(seat.board, task.streams.of(rank));
         }
         Ok(())
     }

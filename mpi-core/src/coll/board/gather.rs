@@ -10,7 +10,7 @@ use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
 use super::seat::Seat;
 use super::work::WaitFor;
-use crate::boards::Audience;
+use crate::boards::{Audience, Boards};
 use crate::coll::place::{Place, Places};
 use crate::datatype::Packer;
 use crate::entry::Entry;
@@ -69,7 +69,7 @@ impl<P: Port> Entry<'_, P> {
         let mut lends = false;
         for rank in seat.others() {
             let room = self.unpacker_of(recv.get(rank as usize))?;
-            lends |= self.port.lend_room(seat.board, rank, operation, &room);
+            lends |= self.port.memory_mut().lend_room(seat.board, rank, operation, &room);
         }
         Ok(lends)
     }
@@ -78,7 +78,7 @@ impl<P: Port> Entry<'_, P> {
     /// back.
     fn take_rooms_back(&mut self, seat: Seat) {
         let mut least = 0;
-        while let Some(rank) = self.port.take_rooms_back(seat.board, least) {
+        while let Some(rank) = self.port.memory_mut().take_rooms_back(seat.board, least) {
             if self.has_left(seat, rank) {
                 least = rank + 1;
                 continue;
@@ -93,14 +93,14 @@ impl<P: Port> Entry<'_, P> {
     fn has_left(&mut self, seat: Seat, rank: u32) -> bool {
         let peer = self.comm(seat.comm).ok().and_then(|comm| comm.group.peer(rank));
         let is_down = peer.is_none_or(|peer| self.vci.peers[peer.0 as usize].down().is_some());
-        is_down || self.port.renounced(seat.board, rank).is_some()
+        is_down || self.port.memory_mut().renounced(seat.board, rank).is_some()
     }
 
     /// Gives `root` this process's block.
     pub(super) fn contribute(&mut self, seat: Seat, root: u32, block: Packer) -> Result<()> {
         if seat.takes_turns() && !self.begun.is_starting() {
             let operation = self.running(seat)?;
-            if self.port.bring(seat.board, root, operation, &block) {
+            if self.port.memory_mut().bring(seat.board, root, operation, &block) {
                 return Ok(());
             }
         }

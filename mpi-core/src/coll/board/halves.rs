@@ -18,7 +18,7 @@ use super::reduce::{Job, share_bytes};
 use super::shown::Way;
 use super::transfer::Transfer;
 use super::work::WaitFor;
-use crate::boards::{Audience, Piece, Source};
+use crate::boards::{Audience, Boards, Piece, Source};
 use crate::buffer::UserBuffer;
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
@@ -73,7 +73,7 @@ impl<P: Port> Entry<'_, P> {
         let both = halves(len, job.unit);
         let (mine, theirs) = (both[seat.rank as usize], both[other as usize]);
         let is_open = !whole.done && !whole.is_shown() && len > PIECES * whole.most;
-        let divides = is_open && self.port.writes_halves(seat.board);
+        let divides = is_open && self.port.memory_mut().writes_halves(seat.board);
         let (mut out, end) = match divides {
             true => {
                 let at = job.own.offset(theirs.begin as i64);
@@ -87,7 +87,7 @@ impl<P: Port> Entry<'_, P> {
         let first = self.await_piece(seat, from, WaitFor::Each(Source::Public))?;
         let divided = announces_half(first);
         if divided {
-            self.port.consume_piece(seat.board, from);
+            self.port.memory_mut().consume_piece(seat.board, from);
         }
         let kept: Vec<u8>;
         if divides != divided && job.own == job.recv {

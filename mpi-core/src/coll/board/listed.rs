@@ -7,7 +7,7 @@
 use super::message::readable;
 use super::quick_left::Block;
 use super::seat::Seat;
-use crate::boards::Audience;
+use crate::boards::{Audience, Boards};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::entry::Entry;
 use crate::error::Result;
@@ -61,7 +61,7 @@ impl<P: Port> Entry<'_, P> {
     /// Writes these blocks to members from this one on; an empty one is no message.
     #[inline]
     fn write_runs(&mut self, seat: Seat, first: u32, blocks: &[RawBytes<'_>]) -> Result<()> {
-        let written = self.port.write_runs(seat.board, first, blocks);
+        let written = self.port.memory_mut().write_runs(seat.board, first, blocks);
         if written == blocks.len() {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use super::run::OwnBlock;
 use super::seat::Seat;
 use super::shown::Way;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Copying, LONG_PIECE, Mover, Piece, SHORT_PIECE, Source};
+use crate::boards::{Audience, Boards, Copying, LONG_PIECE, Mover, Piece, SHORT_PIECE, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::coll::mismatch::too_long;
 use crate::datatype::{Packer, Unpacker};
@@ -42,7 +42,7 @@ impl Outgoing {
         unit: usize,
     ) -> Outgoing {
         let unit = unit.max(1);
-        let most = whole_units(entry.port.piece_max(seat.board, to), unit);
+        let most = whole_units(entry.port.memory().piece_max(seat.board, to), unit);
         let done = source.remaining() == 0;
         Outgoing { to, source, unit, most, way: Way::Written, done }
     }
@@ -54,7 +54,7 @@ impl Outgoing {
         to: Audience,
         source: Packer,
     ) -> Outgoing {
-        let most = entry.port.exchanged_max(seat.board, to);
+        let most = entry.port.memory().exchanged_max(seat.board, to);
         Outgoing { most, ..Outgoing::new(entry, seat, to, source, 1) }
     }
 
@@ -87,7 +87,8 @@ impl Outgoing {
         let left = self.source.remaining();
         let len = left.min(self.most as u64) as usize;
         let last = len as u64 == left;
-        let written = entry.port.write_piece(seat.board, self.to, &mut self.source, len, last);
+        let written =
+            entry.port.memory_mut().write_piece(seat.board, self.to, &mut self.source, len, last);
         self.done = written && last;
         if self.done && matches!(self.way, Way::Again(_)) {
             self.go_on_showing();
@@ -163,7 +164,9 @@ impl Incoming {
         seat: Seat,
         most: u64,
     ) -> Result<bool> {
-        let Some(piece) = entry.port.read_piece(seat.board, self.from) else { return Ok(false) };
+        let Some(piece) = entry.port.memory_mut().read_piece(seat.board, self.from) else {
+            return Ok(false);
+        };
         if piece.apart.max(piece.len as u64) > most {
             return Ok(false);
         }
@@ -175,7 +178,7 @@ impl Incoming {
         } else {
             self.take(entry, seat, piece);
         }
-        entry.port.consume_piece(seat.board, from);
+        entry.port.memory_mut().consume_piece(seat.board, from);
         if piece.last && self.beyond > 0 {
             return Err(too_long(self.from.rank(), self.beyond));
         }
@@ -187,10 +190,12 @@ impl Incoming {
         // SAFETY: the piece is readable until it is consumed.
         let bytes = unsafe { RawBytes::new(piece.at, piece.len) };
         let landed = match self.by {
-            Mover::Reader { past: true } => entry.port.land_piece(bytes, &mut self.into),
+            Mover::Reader { past: true } => {
+                entry.port.memory_mut().land_piece(bytes, &mut self.into)
+            }
             // So is its room where a processor has the buffers of several ranks to hold, and finds fewer in its caches.
             _ if (self.exchanged || seat.crowded) && piece.len >= LONG_PIECE => {
-                Some(P::copy_by_cost(bytes, Copying::Out, &mut self.into))
+                Some(P::Memory::copy_by_cost(bytes, Copying::Out, &mut self.into))
             }
             _ => None,
         };
@@ -231,7 +236,7 @@ pub(super) fn copy_own<P: Port>((from, into): &mut OwnBlock, most: u64) {
         && let Some((at, len)) = from.next_run(usize::try_from(left).unwrap_or(usize::MAX))
     {
         // SAFETY: as in `copy`.
-        P::copy_by_cost(unsafe { RawBytes::new(at, len) }, Copying::Own, into);
+        P::Memory::copy_by_cost(unsafe { RawBytes::new(at, len) }, Copying::Own, into);
         left -= len as u64;
     }
 }
@@ -241,8 +246,9 @@ pub(super) fn land_own<P: Port>(port: &mut P, (from, into): &mut OwnBlock) {
     while let Some((at, len)) = from.next_run(usize::MAX) {
         // SAFETY: as in `copy`.
         let bytes = unsafe { RawBytes::new(at, len) };
-        let landed = if len >= LONG_PIECE { port.land_piece(bytes, into) } else { None };
-        landed.unwrap_or_else(|| P::copy_by_cost(bytes, Copying::Own, into));
+        let landed =
+            if len >= LONG_PIECE { port.memory_mut().land_piece(bytes, into) } else { None };
+        landed.unwrap_or_else(|| P::Memory::copy_by_cost(bytes, Copying::Own, into));
     }
 }
 
@@ -370,8 +376,8 @@ impl<P: Port> Entry<'_, P> {
         len: usize,
     ) -> bool {
         let mut source = Packer::contiguous(at, len as u64);
-        (len <= SHORT_PIECE || len <= self.port.piece_max(seat.board, to))
-            && self.port.write_piece(seat.board, to, &mut source, len, true)
+        (len <= SHORT_PIECE || len <= self.port.memory().piece_max(seat.board, to))
+            && self.port.memory_mut().write_piece(seat.board, to, &mut source, len, true)
     }
 
     /// Writes a message that is more than a piece, or for which there was no room.
@@ -423,14 +429,14 @@ impl<P: Port> Entry<'_, P> {
         at: UserBuffer,
         len: usize,
     ) -> bool {
-        let Some(piece) = self.port.read_piece(seat.board, from) else { return false };
+        let Some(piece) = self.port.memory_mut().read_piece(seat.board, from) else { return false };
         if piece.len != len || !piece.last {
             return false;
         }
         // SAFETY: the piece is readable until it is consumed; the run is user memory of `len` bytes
         // that the collective owns, and shared memory is none of it.
         unsafe { RawBytes::new(piece.at, len).copy_to(at.0) };
-        self.port.consume_piece(seat.board, from);
+        self.port.memory_mut().consume_piece(seat.board, from);
         true
     }
 

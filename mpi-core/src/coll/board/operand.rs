@@ -9,7 +9,7 @@
 //! that is used up.
 
 use super::fold::{Fold, Streams};
-use crate::boards::Piece;
+use crate::boards::{Boards, Piece};
 use crate::buffer::UserBuffer;
 use crate::coll::mismatch::{too_long, too_short};
 use crate::datatype::Unpacker;
@@ -61,13 +61,13 @@ impl Fold {
     fn piece<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) -> Option<Piece> {
         let from = self.source(rank);
         loop {
-            let piece = entry.port.read_piece(self.seat.board, from)?;
+            let piece = entry.port.memory_mut().read_piece(self.seat.board, from)?;
             let taken = &mut self.scratch.taken[rank as usize];
             if piece.apart > 0 || piece.last || *taken < piece.len.max(1) {
                 return Some(piece);
             }
             *taken -= piece.len;
-            entry.port.consume_piece(self.seat.board, from);
+            entry.port.memory_mut().consume_piece(self.seat.board, from);
         }
     }
 
@@ -97,16 +97,18 @@ impl Fold {
         let at = begin + self.base + self.off;
         let end = begin + self.task.len;
         let (board, from) = (self.seat.board, self.source(rank));
-        if let Some(place) = entry.port.part_in_place(board, from, at as u64, (end - at) as u64) {
+        if let Some(place) =
+            entry.port.memory_mut().part_in_place(board, from, at as u64, (end - at) as u64)
+        {
             (self.fetched, self.fetched_at, self.in_place) = (at..end, place, true);
             return Ok(self.fetched_part());
         }
         let len = (end - at).min(self.tile * PART_TILES);
         let room = self.room_for(rank, len);
         let mut into = Unpacker::contiguous(UserBuffer(room), len as u64);
-        let fetched = entry.port.fetch_part(board, from, at as u64, &mut into);
+        let fetched = entry.port.memory_mut().fetch_part(board, from, at as u64, &mut into);
         // A writer that fails may change its memory after it has said so.
-        if let Some(class) = entry.port.renounced(board, rank) {
+        if let Some(class) = entry.port.memory_mut().renounced(board, rank) {
             return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
         }
         if !fetched {
@@ -114,7 +116,7 @@ impl Fold {
             return Ok(None);
         }
         if at + len == end {
-            entry.port.consume_piece(board, from);
+            entry.port.memory_mut().consume_piece(board, from);
         }
         (self.fetched, self.fetched_at) = (at..at + len, room);
         Ok(self.fetched_part())
@@ -135,7 +137,7 @@ impl Fold {
     /// The message comes as a whole, in pieces, for this reader alone.
     #[cold]
     fn refused<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) {
-        entry.port.consume_piece(self.seat.board, self.source(rank));
+        entry.port.memory_mut().consume_piece(self.seat.board, self.source(rank));
         let (begin, whole) = self.task.message;
         self.rest = whole - begin - self.task.len;
         self.task.streams = Streams::Private;
@@ -154,7 +156,7 @@ impl Fold {
         let Some(rank) = self.drained() else { return Ok(false) };
         let (mut moved, from) = (false, self.source(rank));
         while self.rest > 0
-            && let Some(piece) = entry.port.read_piece(self.seat.board, from)
+            && let Some(piece) = entry.port.memory_mut().read_piece(self.seat.board, from)
         {
             let taken = std::mem::take(&mut self.scratch.taken[rank as usize]);
             let here = piece.len.saturating_sub(taken);
@@ -162,7 +164,7 @@ impl Fold {
                 return Err(differs(rank, here.saturating_sub(self.rest) as u64));
             }
             self.rest -= here;
-            entry.port.consume_piece(self.seat.board, from);
+            entry.port.memory_mut().consume_piece(self.seat.board, from);
             moved = true;
         }
         Ok(moved)
@@ -188,9 +190,11 @@ impl Fold {
                 false => Ok(()),
             };
         }
-        if entry.port.read_piece(self.seat.board, from).map(|piece| piece.len) == Some(*taken) {
+        if entry.port.memory_mut().read_piece(self.seat.board, from).map(|piece| piece.len)
+            == Some(*taken)
+        {
             *taken = 0;
-            entry.port.consume_piece(self.seat.board, from);
+            entry.port.memory_mut().consume_piece(self.seat.board, from);
         }
         Ok(())
     }
@@ -199,10 +203,10 @@ impl Fold {
     /// it meanwhile.
     fn let_go<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) -> Result<()> {
         let (board, from) = (self.seat.board, self.source(rank));
-        if let Some(class) = entry.port.renounced(board, rank) {
+        if let Some(class) = entry.port.memory_mut().renounced(board, rank) {
             return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
         }
-        entry.port.consume_piece(board, from);
+        entry.port.memory_mut().consume_piece(board, from);
         Ok(())
     }
 }

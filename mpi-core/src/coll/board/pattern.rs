@@ -4,7 +4,7 @@
 
 use super::message::Outgoing;
 use super::seat::Seat;
-use crate::boards::{Audience, LONG_PIECE, Share, Source};
+use crate::boards::{Audience, Boards, LONG_PIECE, Share, Source};
 use crate::coll::menu::Algorithm;
 use crate::coll::place::Places;
 use crate::coll::plan::Problem;
@@ -110,7 +110,7 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn share_caches(&mut self, seat: Seat, len: usize, pattern: Pattern) {
         if len >= LONG_PIECE {
             let (streams, messages) = (pattern.streams(seat.size), pattern.messages(seat.size));
-            self.port.share_caches(seat.board, Share { streams, messages });
+            self.port.memory_mut().share_caches(seat.board, Share { streams, messages });
         }
     }
 
@@ -127,7 +127,7 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn exceeds_caches(&self, seat: Seat, pattern: Pattern, message: u64) -> bool {
         let besides = if seat.crowded { u64::from(seat.size) * BESIDES } else { 0 };
         let messages = pattern.messages(seat.size).saturating_mul(message);
-        self.port.exceeds_caches(messages.saturating_add(besides))
+        self.port.memory().exceeds_caches(messages.saturating_add(besides))
     }
 }
 

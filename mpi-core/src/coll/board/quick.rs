@@ -12,7 +12,7 @@ use super::quick_left::{Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES, SCA
 use super::reduce::Job;
 use super::seat::{BoardState, Seat};
 use super::work::WaitFor;
-use crate::boards::{Audience, Source};
+use crate::boards::{Audience, Boards, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;
 use crate::coll::menu::Collective;
@@ -402,7 +402,7 @@ impl<P: Port> Entry<'_, P> {
     /// others; the ordinary way reads meanwhile.
     #[inline]
     pub(super) fn is_cut(&self, seat: Seat, longest: impl FnOnce() -> usize) -> bool {
-        let most = self.port.piece_max(seat.board, Audience::One(seat.neighbour()));
+        let most = self.port.memory().piece_max(seat.board, Audience::One(seat.neighbour()));
         (most as u64) < QUICK_BYTES && longest() > most
     }
 

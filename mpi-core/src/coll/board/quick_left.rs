@@ -7,7 +7,7 @@ use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
 use super::quick::QUICK_BYTES;
 use super::seat::Seat;
-use crate::boards::{Audience, MAPPED_BYTES};
+use crate::boards::{Audience, Boards, MAPPED_BYTES};
 use crate::buffer::UserBuffer;
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
@@ -73,8 +73,8 @@ impl<P: Port> Entry<'_, P> {
     #[inline(never)]
     fn leaves_long(&mut self, seat: Seat, to: Audience, (at, len): (UserBuffer, usize)) -> bool {
         let (board, bytes) = (seat.board, len as u64);
-        self.port.is_better_left(board, to, at.0, bytes)
-            || !seat.crowded && self.port.is_better_shown(board, to, bytes)
+        self.port.memory().is_better_left(board, to, at.0, bytes)
+            || !seat.crowded && self.port.memory_mut().is_better_shown(board, to, bytes)
     }
 
     /// The same where this process only waits meanwhile: so only between two ranks with a processor each.
@@ -114,8 +114,8 @@ impl<P: Port> Entry<'_, P> {
                 let Some((at, len)) = block(rank) else { return false };
                 let bytes = len as u64;
                 self.is_one_piece(seat, to, bytes)
-                    && !self.port.is_better_left(seat.board, to, at.0, bytes)
-                    && !self.port.is_better_shown(seat.board, to, bytes)
+                    && !self.port.memory().is_better_left(seat.board, to, at.0, bytes)
+                    && !self.port.memory_mut().is_better_shown(seat.board, to, bytes)
             })
     }
 

@@ -6,7 +6,7 @@ use super::quick;
 use super::seat::{BoardState, Seat};
 use super::transfer::Transfer;
 use super::work::WaitFor;
-use crate::boards::{Audience, LONG_BLOCK, Source};
+use crate::boards::{Audience, Boards, LONG_BLOCK, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::menu::Algorithm;
 use crate::coll::place::{Place, Places};
@@ -76,7 +76,7 @@ impl<P: Port> Entry<'_, P> {
     /// An operation failed here.
     #[cold]
     pub(super) fn renounce(&mut self, seat: Seat, class: ErrorClass) -> Result<()> {
-        self.port.renounce(seat.board, class.0);
+        self.port.memory_mut().renounce(seat.board, class.0);
         self.comm_mut(seat.comm)?.board = BoardState::Failed(class);
         Ok(())
     }
@@ -189,7 +189,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// Whether a message is one piece.
     pub(super) fn is_one_piece(&self, seat: Seat, to: Audience, len: u64) -> bool {
-        len <= self.port.piece_max(seat.board, to) as u64
+        len <= self.port.memory().piece_max(seat.board, to) as u64
     }
 
     /// Whether a message is one piece that nobody fetches.
@@ -213,7 +213,8 @@ impl<P: Port> Entry<'_, P> {
         let to = Audience::One(seat.neighbour());
         let lens = (0..seat.size as usize).filter_map(|rank| blocks.get(rank));
         lens.map(|place| place.bytes() as u64).all(|len| {
-            self.is_one_piece(seat, to, len) && !self.port.is_better_shown(seat.board, to, len)
+            self.is_one_piece(seat, to, len)
+                && !self.port.memory_mut().is_better_shown(seat.board, to, len)
         })
     }
 
@@ -334,12 +335,12 @@ impl<P: Port> Entry<'_, P> {
             return transfer.run(self);
         }
         let from = pattern.source()(seat.neighbour());
-        self.port.ask_for_piece(seat.board, from);
+        self.port.memory_mut().ask_for_piece(seat.board, from);
         if own_first {
             copy_own::<P>(&mut own, u64::MAX);
             return transfer.run(self);
         }
-        copy_while::<P>(&mut own, || self.port.read_piece(seat.board, from).is_none());
+        copy_while::<P>(&mut own, || self.port.memory_mut().read_piece(seat.board, from).is_none());
         transfer.run(self)?;
         copy_own::<P>(&mut own, u64::MAX);
         Ok(())

@@ -2,7 +2,7 @@
 //! and one exchange of messages tells everybody where the parts are, or that somebody has none, who
 //! is near whom, and whether processes share processors.
 
-use crate::boards::{BoardId, Meeting};
+use crate::boards::{BoardId, Boards, Meeting};
 use crate::comm::Comm;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
@@ -137,8 +137,11 @@ impl<P: Port> Entry<'_, P> {
                 _ => near = false,
             }
         }
-        let part =
-            if near && affords { self.port.prepare_part(members.len() as u32) } else { None };
+        let part = if near && affords {
+            self.port.memory_mut().prepare_part(members.len() as u32)
+        } else {
+            None
+        };
         let share = u64::from(self.port.share().min(SHARE_MOST)) << SHARE;
         let processor = self.port.processor().map_or(0, |at| (u64::from(at) + 1) << PROCESSOR);
         let own = [part.unwrap_or(NO_PART), u64::from(first) | share | processor];
@@ -147,7 +150,7 @@ impl<P: Port> Entry<'_, P> {
         let parts: Vec<(PeerId, u64)> = members.into_iter().zip(told_parts).collect();
         let all = told.is_ok() && parts.iter().all(|(_, part)| *part != NO_PART);
         if let (Some(part), false) = (part, all) {
-            self.port.drop_part(part);
+            self.port.memory_mut().drop_part(part);
         }
         let told = told?;
         let beside = |(_, [_, word]): &(u32, &[u64; 2])| match (word >> PROCESSOR, processor) {
@@ -167,7 +170,7 @@ impl<P: Port> Entry<'_, P> {
         if !all {
             return Ok(None);
         }
-        match self.port.open_board(rank, mark, &parts) {
+        match self.port.memory_mut().open_board(rank, mark, &parts) {
             Some(board) => Ok(Some(board)),
             None => crate::fail!(
                 NO_MEM,
@@ -218,7 +221,7 @@ impl<P: Port> Entry<'_, P> {
             };
             self.closing.swap_remove(at);
             if left {
-                self.port.close_board(board);
+                self.port.memory_mut().close_board(board);
             }
         }
     }

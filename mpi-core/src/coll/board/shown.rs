@@ -10,7 +10,7 @@ use super::message::{Incoming, Outgoing, copy_while, whole_units};
 use super::run::OwnBlock;
 use super::seat::Seat;
 use super::work::WaitFor;
-use crate::boards::{Audience, Fetched, Mover, Piece, Shown, Source};
+use crate::boards::{Audience, Boards, Fetched, Mover, Piece, Shown, Source};
 use crate::buffer::UserBuffer;
 use crate::datatype::Packer;
 use crate::entry::Entry;
@@ -68,14 +68,15 @@ impl Outgoing {
             Way::Written => None,
             Way::Open(back) => {
                 let (run, back) = (self.source.as_contiguous(), *back);
-                let mut show =
-                    |(at, len)| entry.port.show_piece(seat.board, self.to, at, len, back);
+                let mut show = |(at, len)| {
+                    entry.port.memory_mut().show_piece(seat.board, self.to, at, len, back)
+                };
                 let shown = run.is_some_and(&mut show);
                 self.way = if shown { Way::Shown } else { Way::Written };
                 shown.then_some(true)
             }
             Way::Shown => {
-                let rank = match entry.port.shown(seat.board, self.to) {
+                let rank = match entry.port.memory_mut().shown(seat.board, self.to) {
                     Shown::Waits => return Some(false),
                     Shown::Taken => {
                         self.done = true;
@@ -85,12 +86,19 @@ impl Outgoing {
                 };
                 self.way = Way::Again(Box::new((self.source.clone(), self.to)));
                 self.to = Audience::One(rank);
-                self.most = whole_units(entry.port.piece_max(seat.board, self.to), self.unit);
+                self.most =
+                    whole_units(entry.port.memory().piece_max(seat.board, self.to), self.unit);
                 None
             }
             Way::Announced => {
                 let mut nothing = Packer::contiguous(UserBuffer::BOTTOM, 0);
-                let written = entry.port.write_piece(seat.board, self.to, &mut nothing, 0, false);
+                let written = entry.port.memory_mut().write_piece(
+                    seat.board,
+                    self.to,
+                    &mut nothing,
+                    0,
+                    false,
+                );
                 if written {
                     self.way = Way::Written;
                 }
@@ -123,7 +131,7 @@ impl Incoming {
         entry: &mut Entry<'_, P>,
         seat: Seat,
     ) -> Result<()> {
-        let piece = entry.port.read_piece(seat.board, self.from);
+        let piece = entry.port.memory_mut().read_piece(seat.board, self.from);
         if piece.is_some_and(|piece| piece.apart > 0 && piece.apart <= self.remaining()) {
             let by = std::mem::replace(&mut self.by, Mover::Writer);
             let pulled = self.pull(entry, seat);
@@ -143,7 +151,8 @@ impl Incoming {
         piece: Piece,
     ) -> Result<bool> {
         let rank = self.from.rank();
-        let fetched = entry.port.fetch_piece(seat.board, self.from, &mut self.into, self.by);
+        let fetched =
+            entry.port.memory_mut().fetch_piece(seat.board, self.from, &mut self.into, self.by);
         self.begun = fetched == Fetched::Begun;
         match fetched {
             Fetched::Begun => return Ok(false),
@@ -153,7 +162,7 @@ impl Incoming {
             }
             Fetched::Refused => self.from = Source::Private(rank),
         }
-        match entry.port.renounced(seat.board, rank) {
+        match entry.port.memory_mut().renounced(seat.board, rank) {
             Some(class) => Err(failed_elsewhere(rank, ErrorClass::from_wire(class))),
             None => Ok(true),
         }
@@ -164,13 +173,13 @@ impl<P: Port> Entry<'_, P> {
     /// Whether readers should fetch a message.
     pub(super) fn is_better_shown(&mut self, seat: Seat, to: Audience, source: &Packer) -> bool {
         self.is_left(seat, to, source)
-            || self.port.is_better_shown(seat.board, to, source.remaining())
+            || self.port.memory_mut().is_better_shown(seat.board, to, source.remaining())
     }
 
     /// Whether they should copy it from where it lies.
     pub(super) fn is_left(&self, seat: Seat, to: Audience, source: &Packer) -> bool {
         let run = source.as_contiguous();
-        run.is_some_and(|(at, len)| self.port.is_better_left(seat.board, to, at, len))
+        run.is_some_and(|(at, len)| self.port.memory().is_better_left(seat.board, to, at, len))
     }
 
     /// Whether both ends move a message of so many bytes. Where they share a processor only one can at a time.
@@ -191,8 +200,8 @@ impl<P: Port> Entry<'_, P> {
     /// Whether who contributes goes on sooner if it writes, wherever that lies.
     pub(super) fn is_light(&mut self, seat: Seat, to: Audience, bytes: u64) -> bool {
         to != Audience::Everyone
-            && self.port.is_lightly_written(seat.board, to)
-            && !self.port.is_better_shown(seat.board, to, bytes)
+            && self.port.memory().is_lightly_written(seat.board, to)
+            && !self.port.memory_mut().is_better_shown(seat.board, to, bytes)
     }
 
     /// Writes a whole message, or shows it: to the only other member, which then moves a part of it or all, or,

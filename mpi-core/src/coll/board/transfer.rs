@@ -8,7 +8,7 @@ use super::message::{Incoming, Outgoing, copy_own};
 use super::run::OwnBlock;
 use super::seat::Seat;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Source};
+use crate::boards::{Audience, Boards, Source};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
@@ -120,7 +120,7 @@ impl Transfer {
         };
         let mut before = out.remaining();
         while out.push(entry, self.seat) {
-            entry.port.ask_for_piece(self.seat.board, from);
+            entry.port.memory_mut().ask_for_piece(self.seat.board, from);
             // One that was refused and has been written instead is shown as a whole again, as long as at first.
             copy_own::<P>(own, before.saturating_sub(out.remaining()));
             before = out.remaining();

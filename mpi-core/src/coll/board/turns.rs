@@ -14,7 +14,7 @@
 
 use super::seat::Seat;
 use super::work::WaitFor;
-use crate::boards::{Audience, Source};
+use crate::boards::{Audience, Boards, Source};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
@@ -91,8 +91,8 @@ impl<P: Port> Entry<'_, P> {
             self.write_signal(seat, Audience::One(first))?;
             self.read_signal(seat, Source::Public(first), WaitFor::Answer)?;
             // What it gives is mostly there by now.
-            self.port.ask_for_piece(seat.board, Source::Public(first));
-            self.port.ask_for_piece(seat.board, Source::Private(first));
+            self.port.memory_mut().ask_for_piece(seat.board, Source::Public(first));
+            self.port.memory_mut().ask_for_piece(seat.board, Source::Private(first));
             return Ok(());
         }
         for rank in seat.others() {

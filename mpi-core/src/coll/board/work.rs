@@ -2,7 +2,7 @@
 //! messages, nonblocking operations and the ends of peers go on as in any other wait.
 
 use super::seat::Seat;
-use crate::boards::{Audience, Piece, Source};
+use crate::boards::{Audience, Boards, Piece, Source};
 use crate::entry::{Entry, Lull};
 use crate::error::{ErrorClass, Result};
 use crate::lost::{failed_elsewhere, lost_peer};
@@ -85,7 +85,7 @@ impl<P: Port> Process<P> {
     pub(super) fn is_slow(&self, seat: Seat, to: Audience, rank: u32) -> bool {
         match to {
             Audience::One(reader) => reader == rank,
-            Audience::Everyone => self.port.lags(seat.board, rank),
+            Audience::Everyone => self.port.memory().lags(seat.board, rank),
         }
     }
 
@@ -157,7 +157,8 @@ impl<P: Port> Entry<'_, P> {
                 let passed = |rank: u32| seat.place(rank) < seat.place(awaited);
                 let port = &mut process.port;
                 let mut open = state.beside.iter().filter(|rank| !passed(**rank));
-                match open.all(|rank| port.read_piece(seat.board, of(*rank)).is_some()) {
+                match open.all(|rank| port.memory_mut().read_piece(seat.board, of(*rank)).is_some())
+                {
                     true => LOOKS_FOR_LAST,
                     false => 0,
                 }
@@ -184,7 +185,7 @@ impl<P: Port> Entry<'_, P> {
     #[cold]
     pub(super) fn check_members(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
         for rank in 0..seat.size {
-            if let Some(class) = self.port.renounced(seat.board, rank) {
+            if let Some(class) = self.port.memory_mut().renounced(seat.board, rank) {
                 return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
             }
             let Some(peer) = self.comm(seat.comm)?.group.peer(rank) else { continue };
@@ -219,7 +220,7 @@ impl<P: Port> Entry<'_, P> {
         from: Source,
         wait_for: WaitFor,
     ) -> Result<Piece> {
-        if let Some(piece) = self.port.read_piece(seat.board, from) {
+        if let Some(piece) = self.port.memory_mut().read_piece(seat.board, from) {
             return Ok(piece);
         }
         let mut arrival = Arrival { seat, from, wait_for, piece: NOTHING };
@@ -242,7 +243,7 @@ const NOTHING: Piece = Piece { at: std::ptr::null(), len: 0, last: false, apart:
 impl<P: Port> Work<P> for Arrival {
     #[inline]
     fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
-        let Some(piece) = entry.port.read_piece(self.seat.board, self.from) else {
+        let Some(piece) = entry.port.memory_mut().read_piece(self.seat.board, self.from) else {
             return Ok(Step::Stuck);
         };
         self.piece = piece;
