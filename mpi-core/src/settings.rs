@@ -20,14 +20,12 @@ use crate::error::{Error, ErrorClass, Result};
 choices! {
     /// How the bytes of a large message go between processes of one node.
     BulkWay {
-        /// Whichever was measured fastest for the length and the machine's load.
+        /// Whichever costs least by what was measured of this machine.
         Auto = "auto",
         /// The receiver copies out of the sender's memory, if the kernel lets it.
         CrossMemory = "cross_memory",
         /// Both copy, through buffers of the sender.
         Pipeline = "pipeline",
-        /// Both copy, a part each, from memory to memory, if the kernel lets them.
-        Joint = "joint",
     }
 }
 
@@ -338,8 +336,6 @@ settings! {
         "Memory of a process for MPI_Alloc_mem and collectives at most, mapped as it is used";
     shm_bulk: BulkWay = BulkWay::Auto, true,
         "How large messages go between processes of one node";
-    shm_cross_memory_bytes: u64 = 64 << 20, true,
-        "Length from which the receiver copies alone what goes to memory of several runs, if the way is auto";
     progress: ProgressWay = ProgressWay::Calls, false,
         "Who goes on with operations between calls of MPI: nobody, or a thread";
     wait_spin_polls: u32 = 10_000, false,

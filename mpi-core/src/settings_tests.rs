@@ -52,7 +52,7 @@ fn refusals_say_what_where_and_what_was_meant() {
     assert_eq!(
         refusal(&[("FERRITE_SHM_BULK", "magic")], &[]),
         "the setting FERRITE_SHM_BULK (from the environment) is \"magic\", \
-         which is none of auto, cross_memory, pipeline, joint"
+         which is none of auto, cross_memory, pipeline"
     );
     assert!(refusal(&[], &[file("y.toml", "log = 'a'\nlog = ")]).starts_with("y.toml, line 2: "));
     assert!(refusal(&[], &[file("z.toml", "log = [1]")]).starts_with("z.toml: log is [1], but"));
@@ -110,7 +110,7 @@ fn the_table_lists_what_may_be_written() {
             lines.find(|line| line.starts_with("    One of ") || line.starts_with("FERRITE_"));
         listed.unwrap_or_default().to_owned()
     };
-    assert_eq!(listed("FERRITE_SHM_BULK "), "    One of auto, cross_memory, pipeline, joint.");
+    assert_eq!(listed("FERRITE_SHM_BULK "), "    One of auto, cross_memory, pipeline.");
     assert!(listed("FERRITE_COLL_BCAST ").starts_with("    One of binomial, scatter_ring"));
     assert!(listed("FERRITE_TCP_PORTS ").starts_with("FERRITE_TCP_STREAMS"));
     for setting in Settings::ALL {

@@ -10,11 +10,10 @@ use testsuite::prefix::{Prefix, clean};
 use testsuite::programs::{self, Batch};
 
 /// What messages between two processes of one node can be made to take.
-const WAYS: [(&str, &str); 5] = [
+const WAYS: [(&str, &str); 4] = [
     ("FERRITE_SHM_BULK", "auto"),
     ("FERRITE_SHM_BULK", "cross_memory"),
     ("FERRITE_SHM_BULK", "pipeline"),
-    ("FERRITE_SHM_BULK", "joint"),
     ("FERRITE_TRANSPORT", "tcp"),
 ];
 

@@ -35,9 +35,9 @@ pub mod ofi;
 #[cfg(not(loom))]
 pub mod one_sided_set;
 #[cfg(not(loom))]
-mod past;
-#[cfg(not(loom))]
 mod piece;
+#[cfg(not(loom))]
+mod profile;
 #[cfg(not(loom))]
 pub mod rdma;
 #[cfg(not(loom))]
@@ -59,7 +59,6 @@ pub mod sys;
 #[cfg(not(loom))]
 pub mod tcp;
 #[cfg(not(loom))]
-mod trials;
 #[cfg(not(loom))]
 pub mod udp;
 #[cfg(not(loom))]

@@ -352,7 +352,6 @@ fn rank_process() {
     let mut number = || words.next().unwrap().parse::<u32>().unwrap();
     let (rank, size) = (number(), number());
     let base = ShmSettings { alloc_bytes: 16 << 20, ..ShmSettings::default() };
-    let joint = ShmSettings { bulk: Bulk::Joint, ..base };
     match name {
         "all_to_all" => all_to_all(Rank::new(rank, size, base)),
         "outlasted" => outlasted(Rank::new(rank, size, base)),
@@ -369,18 +368,16 @@ fn rank_process() {
             let way = ShmSettings { bulk: Bulk::CrossMemory, ..base };
             large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_pipelined);
         }
-        "jointly" => {
-            large(Rank::new(rank, size, joint), |port| port.shm().counters().bytes_cross_memory);
-        }
         "one_way" => {
-            // Rank 0 may not reach into rank 1, which may and is not helped.
+            // Rank 0 may not reach into rank 1, which may.
             match rank {
                 0 => drop_capabilities(),
                 _ => hide(),
             }
             let by_fetching = |port: &mut LocalPort| port.shm().counters().bytes_cross_memory;
             let by_asking = |port: &mut LocalPort| port.shm().counters().bytes_pipelined;
-            large(Rank::new(rank, size, joint), if rank == 1 { by_fetching } else { by_asking });
+            let way = ShmSettings { bulk: Bulk::CrossMemory, ..base };
+            large(Rank::new(rank, size, way), if rank == 1 { by_fetching } else { by_asking });
         }
         "pipeline" => {
             let way = ShmSettings { bulk: Bulk::Pipeline, ..base };
@@ -389,19 +386,12 @@ fn rank_process() {
         "shown" => {
             show(Rank::new(rank, size, base), Unreadable::Never, Mover::Reader { past: false })
         }
-        "shown_by_both" => show(Rank::new(rank, size, joint), Unreadable::Never, Mover::Both),
-        "shown_by_the_writer" => {
-            show(Rank::new(rank, size, joint), Unreadable::Never, Mover::Writer);
-        }
         "shown_in_vain" => {
             show(Rank::new(rank, size, base), Unreadable::Late, Mover::Reader { past: false })
         }
-        "shown_to_both_in_vain" => {
-            show(Rank::new(rank, size, joint), Unreadable::Late, Mover::Both);
-        }
         "not_shown" => {
             forbid_reading();
-            show(Rank::new(rank, size, base), Unreadable::First, Mover::Both);
+            show(Rank::new(rank, size, base), Unreadable::First, Mover::Reader { past: false });
         }
         _ => panic!("no program {name}"),
     }
@@ -477,12 +467,7 @@ fn a_megabyte_goes_through_chunks_where_the_kernel_forbids_it() {
 }
 
 #[test]
-fn a_megabyte_is_moved_by_both_ends_at_once() {
-    run("jointly", 2);
-}
-
-#[test]
-fn who_cannot_be_helped_fetches_a_megabyte_alone() {
+fn one_end_may_fetch_a_megabyte_and_the_other_may_not() {
     run("one_way", 2);
 }
 
@@ -497,15 +482,8 @@ fn what_a_board_shows_is_fetched() {
 }
 
 #[test]
-fn what_a_board_shows_is_moved_by_both_or_first_by_its_writer() {
-    run("shown_by_both", 2);
-    run("shown_by_the_writer", 2);
-}
-
-#[test]
 fn what_a_board_shows_is_refused_where_the_kernel_forbids_it() {
     run("shown_in_vain", 2);
-    run("shown_to_both_in_vain", 2);
 }
 
 #[test]

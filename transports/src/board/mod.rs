@@ -3,7 +3,6 @@
 //! transport's matter.
 
 mod apart;
-mod copies;
 mod farewell;
 mod layout;
 mod loans;
@@ -11,8 +10,6 @@ mod parts;
 mod stream;
 #[cfg(test)]
 mod tests;
-
-use std::time::Instant;
 
 use mpi_core::boards::{Audience, Piece, Share, Shown, Source};
 use mpi_core::buffer::RawBytes;
@@ -165,13 +162,6 @@ impl Board {
         self.members.len() == 2 && !self.crowded
     }
 
-    /// Lets the streams of two members with a processor each get all their pages as soon as they are of use; each
-    /// processor has a cache of `own` bytes for itself.
-    pub fn be_prompt(&mut self, own: u64) {
-        self.public.be_prompt(own);
-        self.private[1 - self.rank].be_prompt(own);
-    }
-
     /// Says what shares the caches.
     #[inline]
     pub fn share_caches(&mut self, share: Share) {
@@ -194,46 +184,16 @@ impl Board {
         }
     }
 
-    /// Whether what the only other member is to have costs little to write, since its caches have proved near or for
-    /// other reasons (see [`Reach::is_cheap`](crate::shm::Reach)); nothing where there are several.
-    pub fn is_cheap(&self, to: Audience) -> Option<bool> {
-        Some(self.witness(to)?.is_cheap())
-    }
-
-    /// Whether its caches have proved far; nothing where there are several.
-    pub fn is_far(&self, to: Audience) -> Option<bool> {
-        Some(self.witness(to)?.is_far())
-    }
-
-    /// Says that the ring is the better way to its readers, though its lines are dear to overwrite.
-    pub fn favour_ring(&mut self, to: Audience) {
-        self.outbound(to).be_favoured();
-    }
-
-    /// Of the two streams that the only other member reads the one that tells where its caches are: the one to write,
-    /// or as long as that one has proved nothing the other one. Nothing where there are several members.
-    fn witness(&self, to: Audience) -> Option<&Outbound> {
-        let [public, private] = match self.members.len() {
-            2 => [&self.public, &self.private[1 - self.rank]],
-            _ => return None,
-        };
-        let (own, other) = match to {
-            Audience::Everyone => (public, private),
-            Audience::One(_) => (private, public),
-        };
-        Some(if own.has_proved() { own } else { other })
-    }
-
-    /// The same of all other members, of whom those that have proved far may be known to be cheap.
-    pub fn are_all_cheap(&self, far_is_cheap: bool) -> bool {
-        let others = self.private.iter().enumerate().filter(|(rank, _)| *rank != self.rank);
-        others.map(|(_, out)| out).all(|out| out.is_cheap() || far_is_cheap && out.is_far())
-    }
-
-    /// Whether no more streams are written than one member has: by one to each, or by each to one, who then takes
-    /// what lies in other memory by loans.
-    pub fn has_one_writer(&self) -> bool {
-        (self.share.streams as usize) < self.members.len()
+    /// Whether a reader has another cache, as far as is known of the stream that it reads.
+    pub fn is_far(&self, to: Audience) -> bool {
+        match to {
+            Audience::One(rank)
+                if !self.private[rank as usize].has_proved() && self.is_of_two() =>
+            {
+                self.public.is_far()
+            }
+            to => self.writes(to).is_far(),
+        }
     }
 
     /// Bytes that pass through the caches if messages of `len` bytes go through rings: of the program's memory, and of
@@ -246,36 +206,6 @@ impl Board {
     #[cfg(test)]
     pub(crate) fn prove(&mut self, to: Audience, is_near: bool) {
         self.outbound(to).prove(is_near);
-    }
-
-    /// Whether what the only other member is to have is better written to it than shown: it costs little, and the
-    /// ring has all its pages; or nobody knows what it costs, which those find out alone who write.
-    pub fn is_better_written(&self, to: Audience) -> bool {
-        let Some(witness) = self.witness(to) else { return false };
-        witness.is_cheap() && self.writes(to).is_wide() || witness.is_to_be_timed()
-    }
-
-    /// Whether the stream to this member would need new pages for a message of so many bytes, and is better
-    /// spared them (see `stream`).
-    pub fn spares_pages(&mut self, rank: u32, len: u64, now: Instant) -> bool {
-        self.outbound(Audience::One(rank)).lacks_pages(len, now)
-    }
-
-    /// Whether a writer is done with what it writes for the only other member long before that one has taken it:
-    /// storing costs little, and the pages are there, or come with the next long body.
-    pub fn is_light(&self, to: Audience) -> bool {
-        self.members.len() == 2 && self.writes(to).is_light()
-    }
-
-    /// Whether vectors that both of two members reduce had better be written by halves, and so the results: their
-    /// memory is cheap to write to, and has its pages. What is known of the one stream to the other member holds for
-    /// the other one then.
-    pub fn writes_halves(&mut self) -> bool {
-        if !self.is_of_two() || !self.public.is_wide() || !self.public.is_cheap() {
-            return false;
-        }
-        self.private[1 - self.rank].follow(&self.public);
-        true
     }
 
     /// The memory in the part of this member to which members write in turn, with the pages of

@@ -10,7 +10,6 @@ use proptest::prelude::*;
 
 use super::{ALIGN, Apart, Awaited, Board, Layout, Lies};
 use crate::conformance::pattern;
-use crate::stores::tests::prove_light;
 
 /// A message that nothing comes back of.
 fn apart(at: *const u8, len: u64) -> Apart {
@@ -198,136 +197,7 @@ fn what_is_shown_goes_to_readers_that_all_fetch() {
     }
 }
 
-#[test]
-fn what_is_fetched_but_costs_little_to_write_earns_a_ring_its_pages() {
-    for (is_near, is_light) in [(true, false), (false, false), (false, true)] {
-        prove_light(Some(is_light));
-        let is_cheap = is_near || is_light;
-        let mut shared = Shared::new(2, 0);
-        let mut views = shared.views(77);
-        let to = Audience::One(1);
-        views[1].consent(0);
-        views[0].outbound(to).prove(is_near);
-        assert!(!views[0].is_better_written(to));
-        let bytes = pattern(1, 1 << 20);
-        let mut shown = 0;
-        while shown < 64 && !views[0].is_better_written(to) {
-            assert!(views[0].show(to, apart(bytes.as_ptr(), 1 << 20)));
-            views[1].consume(Source::Private(0));
-            assert_eq!(views[0].shown(to), Shown::Taken);
-            shown += 1;
-        }
-        assert_eq!(
-            (views[0].is_better_written(to), shown < 64),
-            (is_cheap, is_cheap),
-            "{shown} MiB"
-        );
-    }
-}
-
-#[test]
-fn what_a_far_reader_is_to_have_is_written_until_it_is_known_whether_that_is_cheap() {
-    let to = Audience::One(1);
-    for (size, is_near, is_light, written) in [
-        (2, false, None, true),
-        (2, false, Some(false), false),
-        (2, true, None, false),
-        (3, false, None, false),
-    ] {
-        prove_light(is_light);
-        let mut shared = Shared::new(size, 0);
-        let mut views = shared.views(9);
-        views[0].outbound(to).prove(is_near);
-        assert_eq!(
-            views[0].is_better_written(to),
-            written,
-            "{size} members, near {is_near}, light {is_light:?}"
-        );
-    }
-}
-
-#[test]
-fn a_stream_that_has_proved_nothing_follows_the_other_one_to_the_same_reader() {
-    prove_light(Some(false));
-    let (one, everyone) = (Audience::One(1), Audience::Everyone);
-    let mut shared = Shared::new(2, 0);
-    let mut views = shared.views(9);
-    let board = &mut views[0];
-    let cheap = |board: &Board| [one, everyone].map(|to| board.is_cheap(to));
-    assert_eq!(cheap(board), [Some(false); 2]);
-    board.outbound(everyone).prove(true);
-    assert_eq!(cheap(board), [Some(true); 2]);
-    board.outbound(one).prove(false);
-    assert_eq!(cheap(board), [Some(false), Some(true)], "what was near once may be far now");
-    assert_eq!(Shared::new(3, 0).views(9)[0].is_cheap(one), None);
-}
-
-/// The first writes the second as many pieces as a stream has to carry before it may be prompt; what it is then, it is
-/// not before.
-fn carry_short_ones(views: &mut [Board], is_so: fn(&Board, Audience) -> bool) {
-    let (to, short) = (Audience::One(1), pattern(3, 8));
-    for _ in 0..256 {
-        assert!(!is_so(&views[0], to), "it has not carried much");
-        assert!(views[0].write(to, &mut packer(&short), 8, true));
-        views[1].consume(Source::Private(0));
-    }
-}
-
-#[test]
-fn what_stores_cheaply_and_has_its_pages_is_written_lightly() {
-    let cases = [
-        (2, true, true, true),
-        (2, true, false, false),
-        (2, false, true, true),
-        (3, true, true, false),
-    ];
-    for (size, is_near, is_light, lightly) in cases {
-        prove_light(Some(is_light));
-        let mut shared = Shared::new(size, 0);
-        let mut views = shared.views(9);
-        let to = Audience::One(1);
-        let two = views.iter_mut().filter(|view| view.is_of_two());
-        two.for_each(|view| view.be_prompt(1 << 20));
-        views[0].outbound(to).prove(is_near);
-        carry_short_ones(&mut views, Board::is_light);
-        assert_eq!(
-            views[0].is_light(to),
-            lightly,
-            "{size} members, near {is_near}, light {is_light}"
-        );
-    }
-}
-
-#[test]
-fn two_members_get_all_pages_for_the_first_long_body_of_a_near_reader() {
-    let long = pattern(3, 8 << 10);
-    let cases = [
-        (2, true, true, true),
-        (2, true, false, false),
-        (2, false, true, false),
-        (3, true, true, false),
-    ];
-    for (size, is_prompt, is_near, wide) in cases {
-        let mut shared = Shared::new(size, 0);
-        let mut views = shared.views(9);
-        let to = Audience::One(1);
-        if is_prompt {
-            let two = views.iter_mut().filter(|view| view.is_of_two());
-            two.for_each(|view| view.be_prompt(1 << 20));
-        }
-        views[0].outbound(to).prove(is_near);
-        carry_short_ones(&mut views, Board::is_better_written);
-        assert_eq!(views[0].is_better_written(to), wide);
-        assert!(views[0].write(to, &mut packer(&long), long.len(), true));
-        let part = shared.parts[0].as_ptr().addr().next_multiple_of(ALIGN);
-        let body = part + Layout::new(size).private_body(1);
-        let at = views[1].peek(Source::Private(0)).unwrap().at.addr() - body;
-        assert_eq!(at, if wide { 128 << 10 } else { 0 }, "{size} members");
-        assert_eq!(take(&mut views[1], Source::Private(0)), Some((long.clone(), true)));
-    }
-}
-
-/// Pages for a ring that hardly carries anything cost more than a refusal does.
+/// A refusal costs less than to wait until each has said what it does.
 #[test]
 fn first_messages_are_shown_to_who_may_fetch_where_ranks_share_processors() {
     let bytes = pattern(1, 64 << 10);
@@ -337,7 +207,6 @@ fn first_messages_are_shown_to_who_may_fetch_where_ranks_share_processors() {
         let mut views = shared.views(7);
         views.iter_mut().for_each(|view| view.set_crowded(true));
         let to = Audience::One(2);
-        assert!(!views[0].show(to, apart(bytes.as_ptr(), 1 << 20)), "it would get its pages");
         assert!(views[0].show(to, apart(bytes.as_ptr(), 64 << 10)));
         match says {
             Some(true) => views[2].consent(0),

@@ -11,7 +11,6 @@ use super::exchange::Exchange;
 use super::hello::HELLO_BYTES;
 use super::lane::{Cell, Reader, Writer};
 use super::layout::{self, Geometry};
-use super::ledger::Ledger;
 use super::views::Views;
 use crate::lap::Worn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -133,11 +132,6 @@ impl Arena {
         unsafe { Reader::new(cells, counter, self.geometry.cells) }
     }
 
-    /// The ledger of an inbound lane.
-    pub(super) fn ledger(&self, lane: u32) -> Ledger {
-        ledger(&self.map, &self.geometry, lane)
-    }
-
     /// The exchange buffer of a lane, taken once: this process holds it first.
     pub(super) fn exchange(&mut self, lane: u32) -> io::Result<Exchange> {
         exchange(&mut self.views, &self.geometry, lane, true)
@@ -215,11 +209,6 @@ impl Remote {
         Ok(unsafe { Writer::new(cells, counter, self.geometry.cells) })
     }
 
-    /// The ledger of the lane that the peer gave this process, which `writer` has checked.
-    pub(super) fn ledger(&self, lane: u32) -> Ledger {
-        ledger(&self.map, &self.geometry, lane)
-    }
-
     /// The exchange buffer of the lane that the peer gave this process: the peer holds it first.
     pub(super) fn exchange(&mut self, lane: u32) -> io::Result<Exchange> {
         if lane >= self.geometry.lanes {
@@ -295,14 +284,6 @@ fn ends(map: &Mapping, geometry: &Geometry, lane: u32) -> (*const Cell, *const A
     let cells = map.base().wrapping_add(geometry.cells_of(lane));
     let counter = map.base().wrapping_add(geometry.counter(lane));
     (cells.cast_const().cast(), counter.cast_const().cast())
-}
-
-/// Where a lane's ledger lies.
-fn ledger(map: &Mapping, geometry: &Geometry, lane: u32) -> Ledger {
-    assert!(lane < geometry.lanes && geometry.ring_end() as usize <= map.len());
-    let at = map.base().wrapping_add(geometry.ledger(lane));
-    // SAFETY: in the pages of the counters, which are mapped as long as the arena; aligned to a line.
-    unsafe { Ledger::new(at.cast_const().cast()) }
 }
 
 /// The exchange buffer of a lane, which this process holds or not.

@@ -4,7 +4,7 @@
 //!
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mpi_core::boards::{
     Audience, BoardId, Boards, Copying, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece,
@@ -15,11 +15,10 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled};
 
 use super::caches::Caches;
-use super::fetch::Fetches;
 use super::peer::State;
-use super::price::Price;
 use super::{Bulk, Shm};
 use crate::board::{ALIGN, Apart, Awaited, Board, Layout};
+use crate::profile::Profile;
 use crate::{copy, stores};
 
 /// The boards of a process.
@@ -28,15 +27,10 @@ pub(super) struct Table {
     boards: Vec<Option<Board>>,
     /// What was asked for in vain since the last poll.
     missed: Vec<(BoardId, Awaited)>,
-    pub(super) fetches: Fetches,
-    /// What the kernel takes to move bytes.
-    pub(super) price: Price,
+    /// What moving bytes costs, if a test wants it to be known.
+    #[cfg(test)]
+    pub(super) profile: Option<Profile>,
     pub(super) caches: Caches,
-    /// By how much a test lets it get later before each look at the clock, and how much that was.
-    #[cfg(test)]
-    pub(super) pause: Duration,
-    #[cfg(test)]
-    later: Duration,
 }
 
 impl Table {
@@ -44,16 +38,13 @@ impl Table {
         self.boards.get_mut(board.0 as usize)?.as_mut()
     }
 
-    /// The time.
-    pub(super) fn now(&mut self) -> Instant {
+    /// What moving bytes costs here.
+    pub(super) fn profile(&self) -> Profile {
         #[cfg(test)]
-        let later = {
-            self.later += self.pause;
-            self.later
-        };
-        #[cfg(not(test))]
-        let later = Duration::ZERO;
-        Instant::now() + later
+        if let Some(profile) = self.profile {
+            return profile;
+        }
+        *Profile::of_this_machine()
     }
 
     /// The board of this number, to look at.
@@ -170,9 +161,6 @@ impl Boards for Shm {
                 .filter(|(_, (peer, _))| readable(*peer))
                 .for_each(|(other, _)| board.consent(other));
         }
-        if board.is_of_two() {
-            board.be_prompt(self.boards.caches.own_bytes());
-        }
         let free = self.boards.boards.iter().position(Option::is_none);
         let at = free.unwrap_or(self.boards.boards.len());
         if at == self.boards.boards.len() {
@@ -183,7 +171,6 @@ impl Boards for Shm {
     }
 
     fn close_board(&mut self, board: BoardId) {
-        self.abandon_fetches(board);
         let closed = self.boards.boards.get_mut(board.0 as usize).and_then(Option::take);
         self.boards.missed.clear();
         if let Some(board) = closed {
@@ -282,7 +269,6 @@ impl Boards for Shm {
         let apart = Apart { at: self.lies(at, len), len, back: back.expose_provenance() as u64 };
         let shown = self.boards.get(board).is_some_and(|board| board.show(to, apart));
         if shown {
-            self.let_help(board, at as u64, len);
             self.wake_audience(board, to);
         }
         shown
@@ -339,25 +325,18 @@ impl Boards for Shm {
         at: u64,
         bytes: RawBytes<'_>,
     ) -> bool {
-        let Some(on) = self.boards.get(board) else { return false };
-        let Some(apart) = on.apart(from).filter(|apart| apart.back != 0) else { return false };
-        let place = apart.part(at, bytes.len() as u64);
-        place.is_some_and(|(_, back)| self.write_back(board, from.rank(), back, bytes))
+        let _ = (board, from, at, bytes);
+        false
     }
 
-    fn divides(&mut self, board: BoardId, len: u64) -> bool {
-        let Some(peer) = self.only_other(board) else { return false };
-        self.movers(peer).divides(len)
+    fn divides(&mut self, _: BoardId, _: u64) -> bool {
+        false
     }
 
-    fn has_reduced(&mut self, board: BoardId, len: u64, halves: bool, took: Duration) {
-        if let Some(peer) = self.only_other(board) {
-            self.movers(peer).learn_sum(halves, len, took);
-        }
-    }
+    fn has_reduced(&mut self, _: BoardId, _: u64, _: bool, _: Duration) {}
 
-    fn writes_halves(&mut self, board: BoardId) -> bool {
-        self.boards.get(board).is_some_and(Board::writes_halves)
+    fn writes_halves(&mut self, _: BoardId) -> bool {
+        false
     }
 
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {
@@ -389,8 +368,8 @@ impl Boards for Shm {
         piece
     }
 
-    fn is_lightly_written(&self, board: BoardId, to: Audience) -> bool {
-        self.boards.look(board).is_some_and(|board| board.is_light(to))
+    fn is_lightly_written(&self, _: BoardId, _: Audience) -> bool {
+        false
     }
 
     fn lags(&self, board: BoardId, rank: u32) -> bool {
@@ -413,20 +392,13 @@ impl Boards for Shm {
     }
 
     fn renounce(&mut self, board: BoardId, why: i32) {
-        self.withdraw_offers(board);
-        self.abandon_fetches(board);
         if let Some(at) = self.boards.get(board) {
             at.renounce(why);
             self.wake_audience(board, Audience::Everyone);
-            self.outwait_writers(board);
         }
     }
 
     fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
-        let renounced = self.boards.get(board)?.renounced(rank);
-        if renounced.is_some() {
-            self.abandon_fetches(board);
-        }
-        renounced
+        self.boards.get(board)?.renounced(rank)
     }
 }

@@ -16,15 +16,10 @@ use super::lane::Class;
 use super::peer::State;
 use super::pieces::piece;
 use super::send::IMPOSSIBLE_COUNT;
-use super::ways::{time_of, timer};
 use super::{Event, Shm};
 
 /// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
 const CELLS_LEFT: u32 = 4;
-/// From this many bytes on a transfer is written past the cache if that is cheaper. A shorter one
-/// leaves its bytes where the program finds them sooner, and trials would slow it down (1 MiB near:
-/// 49 µs with trials, 39 without).
-const PAST_BYTES: u64 = 2 << 20;
 /// Chunks that go to one peer before others, and what comes in, get their turn.
 const CHUNKS_A_POLL: u32 = 4;
 
@@ -45,7 +40,6 @@ pub(super) struct Incoming {
     id: u64,
     token: Token,
     landing: Landing,
-    len: u64,
     left: u64,
     /// Whether some of it has come through the exchange buffer.
     exchanged: bool,
@@ -131,7 +125,6 @@ impl Shm {
             out.begun = true;
         }
         if let Some((offset, at)) = chunk {
-            let begun = to.ways.begin_piece(out.moved + out.source.remaining());
             if let Some((from, left)) = out.source.as_contiguous() {
                 copy::ask_pages(from, left.min(room) as usize);
             }
@@ -147,12 +140,7 @@ impl Shm {
             };
             out.moved += len as u64;
             self.pumped = true;
-            to.writer.write(
-                Class::Chunk,
-                ride,
-                [0; 3],
-                &[out.id, offset, len as u64, time_of(begun)],
-            );
+            to.writer.write(Class::Chunk, ride, [0; 3], &[out.id, offset, len as u64]);
         }
         let rung = to.sleeps();
         if out.source.remaining() == 0 {
@@ -225,18 +213,17 @@ impl Shm {
                 sink.landed(peer, token);
             }
         } else {
-            let incoming = Incoming { id, token, landing, len, left: len, exchanged: false };
+            let incoming = Incoming { id, token, landing, left: len, exchanged: false };
             from.bulk_in.push(incoming);
         }
         Ok(())
     }
 
-    /// A chunk from `peer` has come: of which transfer, where it lies, its length, and how long the
-    /// peer took for it if that was timed.
+    /// A chunk from `peer` has come: of which transfer, where it lies, and its length.
     pub(super) fn receive_chunk<S: Sink>(
         &mut self,
         peer: PeerId,
-        [id, offset, len, time]: [u64; 4],
+        [id, offset, len]: [u64; 3],
         sink: &mut S,
     ) -> Result<(), &'static str> {
         let from = &mut self.peers[peer.0 as usize];
@@ -249,21 +236,15 @@ impl Shm {
             return Err("a bulk transfer of it is longer than it said");
         }
         if let Landing::User(to) = &mut incoming.landing {
-            let begun = timer(time);
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
             // request's memory is writable until `landed`, by the contract of `Landing`.
             unsafe {
                 let piece = RawBytes::new(body, len as usize);
-                if incoming.len >= PAST_BYTES {
-                    from.outlet.write(piece, to);
-                } else {
-                    if let Some((target, _)) = to.as_contiguous() {
-                        copy::claim_pages(target, len as usize);
-                    }
-                    to.unpack_from(piece);
+                if let Some((target, _)) = to.as_contiguous() {
+                    copy::claim_pages(target, len as usize);
                 }
+                to.unpack_from(piece);
             }
-            from.ways.end_piece(begun, time, incoming.len, len);
         }
         incoming.left -= len;
         self.counters.bytes_pipelined += len;
@@ -272,7 +253,6 @@ impl Shm {
             if exchanged {
                 from.exchange.receive();
             }
-            from.tell_ways();
             if matches!(landing, Landing::User(_)) {
                 sink.landed(peer, token);
             }

@@ -1,6 +1,5 @@
 //! How much the processor's caches hold: the last one before memory, since what does not fit into it passes through
-//! it anyway, and a copy more on its way is a way to memory and back more; and the largest that a processor has for
-//! itself.
+//! it anyway, and a copy more on its way is a way to memory and back more.
 //!
 //! In: the kernel's list of caches. Out: whether bytes have room.
 
@@ -11,23 +10,18 @@ use std::sync::OnceLock;
 const MOST: u64 = 32 << 20;
 /// No last cache is smaller, so that few bytes need no look.
 const LEAST: u64 = 1 << 20;
-/// The cache that a processor has for itself is of the second level.
-const OWN_LEVEL: u32 = 2;
-/// What that one holds where the kernel does not say.
-const OWN: u64 = 1 << 20;
 
 /// What the caches hold, once it was asked for.
 #[derive(Default)]
 pub(super) struct Caches {
     last: OnceLock<u64>,
-    own: OnceLock<u64>,
 }
 
 impl Caches {
     /// What a test wants the last one to hold.
     #[cfg(test)]
     pub(super) fn with_last(bytes: u64) -> Caches {
-        Caches { last: OnceLock::from(bytes), ..Caches::default() }
+        Caches { last: OnceLock::from(bytes) }
     }
 
     /// Whether so many bytes fill the last one.
@@ -38,17 +32,6 @@ impl Caches {
     /// Whether so many bytes are more than the last one holds: what just fills it may still find all of it there.
     pub(super) fn are_exceeded_by(&self, bytes: u64) -> bool {
         self.are_filled_by(bytes.saturating_sub(1))
-    }
-
-    /// Whether so many bytes take more than half of the last one.
-    pub(super) fn are_exceeded_by_twice(&self, bytes: u64) -> bool {
-        self.are_exceeded_by(bytes.saturating_mul(2))
-    }
-
-    /// Bytes of the one that a processor has for itself.
-    pub(super) fn own_bytes(&self) -> u64 {
-        let measured = || machine::cache_bytes(here()?, OWN_LEVEL);
-        *self.own.get_or_init(|| measured().unwrap_or(OWN))
     }
 }
 
@@ -70,8 +53,8 @@ mod tests {
     #[test]
     fn few_bytes_have_room_and_very_many_have_not() {
         for caches in [Caches::default(), Caches::with_last(LEAST), Caches::with_last(MOST)] {
-            assert!(!caches.are_exceeded_by_twice(LEAST / 2) && !caches.are_filled_by(LEAST - 1));
-            assert!(caches.are_filled_by(MOST) && caches.are_exceeded_by_twice(MOST / 2 + 1));
+            assert!(!caches.are_filled_by(LEAST - 1));
+            assert!(caches.are_filled_by(MOST));
         }
     }
 
@@ -82,10 +65,5 @@ mod tests {
         assert_eq!(of((8 << 20) - 1), (false, false));
         assert_eq!(of(8 << 20), (true, false));
         assert_eq!(of((8 << 20) + 1), (true, true));
-    }
-
-    #[test]
-    fn a_processor_has_a_cache_for_itself() {
-        assert!((64 << 10..1 << 30).contains(&Caches::default().own_bytes()));
     }
 }

@@ -206,24 +206,3 @@ fn a_body_outside_the_slots_is_the_end_of_the_acquaintance() {
     assert_eq!(sink.frames, []);
     assert_eq!(sink.down.len(), 1);
 }
-
-#[test]
-fn who_is_found_out_while_it_is_helped_is_not_read_any_further() {
-    const LEN: usize = 64 << 10;
-    let (mut victim, hostile) = met();
-    let mut sink = Recorder::default();
-    let (bytes, mut target) = (pattern(4, LEN), vec![0u8; LEN]);
-    victim.offer(PeerId(1), bytes.as_ptr(), LEN as u64);
-    while victim.send(PeerId(1), &Header::default(), Body::Bytes(RawBytes::EMPTY)).is_ok() {}
-    let counter = hostile.arena.geometry().counter(hostile.peers[0].rank);
-    word::<AtomicU32>(&hostile, counter).store(u32::MAX, Ordering::Release);
-    hostile.peers[0].ledger.open(0);
-    let (from, to) = (bytes.as_ptr() as u64, target.as_mut_ptr() as u64);
-    let control = 1 | (Class::Joint as u64) << 1;
-    write_cell(&victim, 0, [control, 0, 0, 0, from, to, LEN as u64, 0]);
-    for _ in 0..3 {
-        victim.poll(&mut sink);
-    }
-    assert!(target == bytes, "it was helped, which it could not be told");
-    assert_eq!((sink.frames, sink.down.len()), (vec![], 1));
-}

@@ -65,8 +65,6 @@ pub enum Class {
     Piece = 5,
     /// A frame of the core with its body in the lane, beside the cells.
     Beside = 6,
-    /// About a message that both ends move from memory to memory.
-    Joint = 7,
 }
 
 impl Class {
@@ -79,7 +77,7 @@ impl Class {
             4 => Class::Stream,
             5 => Class::Piece,
             6 => Class::Beside,
-            _ => Class::Joint,
+            _ => return None,
         })
     }
 }

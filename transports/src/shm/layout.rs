@@ -23,8 +23,6 @@ const KNOCKS: usize = 1024;
 
 /// Bytes from one lane's counter to the next: two lines, since processors fetch pairs.
 const COUNTER_STRIDE: usize = 128;
-/// Where the ledger of a lane lies behind its counter: in the other line.
-const LEDGER: usize = 64;
 
 /// How an arena is divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,11 +69,6 @@ impl Geometry {
     /// Offset of the counter of a lane.
     pub(super) fn counter(&self, lane: u32) -> usize {
         pages(self.knock(self.lanes) as u64) as usize + lane as usize * COUNTER_STRIDE
-    }
-
-    /// Offset of the ledger of a lane (see `ledger`).
-    pub(super) fn ledger(&self, lane: u32) -> usize {
-        self.counter(lane) + LEDGER
     }
 
     /// Offset of the first cell of a lane.

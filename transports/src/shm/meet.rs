@@ -392,8 +392,6 @@ impl Shm {
         known.name = Some(hello.from);
         known.writer = writer;
         known.exchange = exchange;
-        known.ledger = self.arena.ledger(inbound);
-        known.ledger_out = remote.ledger(outbound);
         known.parked = remote.parked();
         known.pid = pid;
         known.readable = may_read(pid, hello.probe).then_some(pid);

@@ -5,8 +5,8 @@
 //! bytes is one cache line written into the receiver's lane, one of up to 128 takes one or two
 //! more beside it; a longer eager one puts its body into a slot of the sender and names it in
 //! the cell, or passes through the sender's ring piece by piece (`stream`); a rendezvous is
-//! fetched by the receiver (`pull`), as a rule with the sender's help (`across`), or goes through the
-//! ring too, both sides copying at the same time (`bulk`), whichever is cheaper here (`ways`). Memory
+//! fetched by the receiver (`pull`), or goes through the
+//! ring too, both sides copying at the same time (`bulk`), whichever is cheaper here (`protocol`). Memory
 //! that the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
 //!
 //! Two processes meet through the kernel's list of descriptors (`door`) or over a datagram socket
@@ -14,33 +14,26 @@
 //!
 //! In: [`Transport`]'s calls and what peers write. Out: [`mpi_core::port::Sink`]'s calls.
 
-mod across;
 mod alloc;
 mod arena;
 mod boards;
 mod bulk;
 mod caches;
 mod choice;
-mod division;
 mod door;
 mod exchange;
 mod fetch;
 mod hello;
-mod helping;
-mod joint;
 pub mod lane;
 mod layout;
-mod ledger;
 mod meet;
-mod movers;
-mod outlet;
 mod park;
 mod parting;
 mod parts;
 mod peer;
 mod pieces;
 mod pool;
-mod price;
+pub mod protocol;
 mod pull;
 mod reach;
 mod receive;
@@ -50,7 +43,6 @@ mod send;
 mod settings;
 mod stream;
 mod views;
-mod ways;
 
 pub use hello::Secret;
 pub use park::Beside;
@@ -472,9 +464,9 @@ impl Transport for Shm {
         offer: &Offer,
         len: u64,
         to: &mut mpi_core::datatype::Unpacker,
-        token: Token,
+        _: Token,
     ) -> Pulled {
-        self.pull_bytes(peer, offer, len, to, token)
+        self.pull_bytes(peer, offer, len, to)
     }
 
     fn is_flushed(&self) -> bool {

@@ -2,19 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::across::Across;
 use super::arena::Remote;
 use super::bulk::{Incoming, Outgoing};
 use super::exchange::{EXCHANGE, Exchange};
 use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
-use super::ledger::Ledger;
-use super::movers::Movers;
-use super::outlet::Outlet;
 use super::pool::{Held, Pool};
 use super::reach::Reach;
 use super::ring::Ring;
 use super::stream::Arriving;
-use super::ways::Ways;
 use crate::sync::{AtomicU32, Ordering};
 use crate::sys::socket::Name;
 
@@ -48,15 +43,6 @@ pub(super) struct Peer {
     pub held: Held,
     pub exchange: Exchange,
     pub reach: Reach,
-    pub outlet: Outlet,
-    /// Which way its long messages are to come.
-    pub ways: Ways,
-    /// Who moves what it shows in boards of two; none until it has.
-    pub movers: Option<Box<Movers>>,
-    /// What the two share about messages that come across from it, and that go there.
-    pub ledger: Ledger,
-    pub ledger_out: Ledger,
-    pub across: Across,
     pub bulk_out: VecDeque<Outgoing>,
     pub bulk_in: Vec<Incoming>,
     pub bulk_next: u32,
@@ -92,12 +78,6 @@ impl Peer {
             held: Held::default(),
             exchange: Exchange::none(),
             reach: Reach::default(),
-            outlet: Outlet::new(),
-            ways: Ways::new(),
-            movers: None,
-            ledger: Ledger::closed(),
-            ledger_out: Ledger::closed(),
-            across: Across::default(),
             bulk_out: VecDeque::new(),
             bulk_in: Vec::new(),
             bulk_next: 0,
@@ -185,21 +165,5 @@ impl Peer {
         self.stale = CELLS_MAX;
         self.held.give_back(self.writer.consumed(), slots, ring);
         Ok(())
-    }
-
-    /// Counts a message of `len` bytes of the peer that was not announced.
-    #[inline]
-    pub(super) fn count_eager(&mut self, len: u64) {
-        if self.ways.count_eager(len) {
-            self.tell_ways();
-        }
-    }
-
-    /// Tells the peer what it need not announce, if that has changed.
-    #[inline]
-    pub(super) fn tell_ways(&mut self) {
-        if self.state == State::Open {
-            self.ledger.tell(self.ways.told());
-        }
     }
 }

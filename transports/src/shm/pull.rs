@@ -1,33 +1,22 @@
 //! Large messages fetched by their receiver: in place when they lie in the sender's arena, else
-//! out of the sender's address space, with the sender's help or alone, if the kernel lets it.
+//! out of the sender's address space, if the kernel lets it and that costs less than the ring (see `protocol`).
 
 use std::io;
 
-use mpi_core::boards::Mover;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
-use mpi_core::port::{Offer, PeerId, Pulled, Token};
+use mpi_core::port::{Offer, PeerId, Pulled};
 
-use super::joint::Crossing;
-use super::ways::{ACROSS_BYTES, is_wanted};
+use super::protocol::{self, Message, Protocol};
 use super::{Bulk, Shm};
 use crate::board::Lies;
 use crate::copy;
 use crate::offers::SHARED_MEMORY;
+use crate::profile::Profile;
 use crate::sys::cma;
 
 /// Bytes fetched at a time for a destination that is not one run of memory.
 const BOUNCE_BYTES: usize = 64 << 10;
-
-/// How announced bytes are fetched.
-enum Fetching {
-    /// Not at all: they are asked for.
-    Never,
-    /// By the receiver.
-    Alone,
-    /// By both ends.
-    Jointly,
-}
 
 impl Shm {
     /// Where bytes of this process lie, as its peers call it.
@@ -43,38 +32,42 @@ impl Shm {
 
     /// How a peer could fetch bytes of this process. Whether it may, and whether that is the
     /// cheaper way, is for the peer to find out.
-    pub(super) fn offer_bytes(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
+    pub(super) fn offer_bytes(&mut self, _: PeerId, address: *const u8, len: u64) -> Offer {
         let Lies { offset: arena, .. } = self.lies(address, len);
-        let crowded = self.waiter.is_crowded();
-        let cross = match self.config.shm.bulk {
-            Bulk::Auto => crowded || len >= ACROSS_BYTES,
-            Bulk::CrossMemory | Bulk::Joint => true,
-            Bulk::Pipeline => false,
+        let address = match self.config.shm.bulk {
+            Bulk::Auto | Bulk::CrossMemory => address as u64,
+            Bulk::Pipeline => 0,
         };
-        if cross
-            && !crowded
-            && let Some(to) = self.peers.get_mut(peer.0 as usize)
-        {
-            to.across.helps.offer(address as u64, len);
-        }
-        match (cross, arena) {
-            (false, 0) => Offer::default(),
-            (false, _) => Offer { kind: SHARED_MEMORY, words: [0, arena] },
-            (true, _) => Offer { kind: SHARED_MEMORY, words: [address as u64, arena] },
+        match (address, arena) {
+            (0, 0) => Offer::default(),
+            words => Offer { kind: SHARED_MEMORY, words: words.into() },
         }
     }
 
-    /// Whether a message of `len` bytes in one run is better announced to `peer` than sent, since it
-    /// goes across then.
+    /// Whether a message of `len` bytes in one run is better announced to `peer` than sent, since the peer
+    /// fetches it then.
     #[inline]
     pub(super) fn is_better_announced(&self, peer: PeerId, len: u64) -> bool {
-        if len < ACROSS_BYTES || self.waiter.is_crowded() {
-            return false;
-        }
-        let to = &self.peers[peer.0 as usize];
+        len >= protocol::FETCHED_BYTES && self.is_fetched(peer, len, true)
+    }
+
+    /// Whether a message between this process and `peer` is fetched out of its sender's memory.
+    fn is_fetched(&self, peer: PeerId, len: u64, one_run: bool) -> bool {
+        let known = &self.peers[peer.0 as usize];
         match self.config.shm.bulk {
-            Bulk::Auto if to.readable.is_some() => is_wanted(to.ledger_out.told(), len),
-            _ => false,
+            Bulk::Pipeline => false,
+            Bulk::CrossMemory => known.readable.is_some(),
+            Bulk::Auto => {
+                let message = Message {
+                    bytes: len,
+                    class: known.reach.class(),
+                    oversubscribed: self.waiter.is_crowded(),
+                    mapped: false,
+                    one_run,
+                    readable: known.readable.is_some(),
+                };
+                protocol::cheapest(Profile::of_this_machine(), &message) == Protocol::CrossMemory
+            }
         }
     }
 
@@ -85,9 +78,8 @@ impl Shm {
         offer: &Offer,
         len: u64,
         to: &mut Unpacker,
-        token: Token,
     ) -> Pulled {
-        if offer.kind != SHARED_MEMORY {
+        if offer.kind != SHARED_MEMORY || peer.0 as usize >= self.peers.len() {
             return Pulled::Unavailable;
         }
         let [address, arena] = offer.words;
@@ -95,19 +87,11 @@ impl Shm {
         if self.pull_in_place(peer, at, len, false, to) {
             return Pulled::Done;
         }
-        let Some(from) = self.peers.get(peer.0 as usize) else { return Pulled::Unavailable };
-        if from.readable.is_none() || address == 0 {
-            return Pulled::Unavailable;
+        let one_run = to.as_contiguous().is_some_and(|(_, room)| room >= len);
+        match address != 0 && self.is_fetched(peer, len, one_run) {
+            true => self.pull_alone(peer, address, len, to),
+            false => Pulled::Unavailable,
         }
-        let run = to.as_contiguous().filter(|(_, room)| *room >= len).map(|(at, _)| at);
-        let joined = match (self.fetching(peer, len, run.is_some()), run) {
-            (Fetching::Never, _) => return Pulled::Unavailable,
-            (Fetching::Jointly, Some(to)) => {
-                self.join(peer, Crossing { from: address, to, len, token }, Mover::Both)
-            }
-            _ => None,
-        };
-        joined.unwrap_or_else(|| self.pull_alone(peer, address, len, to))
     }
 
     /// Copies bytes of `peer` that are mapped here, perhaps past the caches; whether they are.
@@ -134,26 +118,7 @@ impl Shm {
         true
     }
 
-    /// How `len` bytes of `peer` are fetched, into one run of memory or several.
-    fn fetching(&mut self, peer: PeerId, len: u64, one_run: bool) -> Fetching {
-        let shm = &self.config.shm;
-        match shm.bulk {
-            Bulk::Pipeline => Fetching::Never,
-            Bulk::CrossMemory => Fetching::Alone,
-            Bulk::Joint => Fetching::Jointly,
-            Bulk::Auto if self.waiter.is_crowded() => Fetching::Alone,
-            Bulk::Auto if !one_run && len >= shm.cross_memory_bytes => Fetching::Alone,
-            Bulk::Auto if one_run => {
-                let from = &mut self.peers[peer.0 as usize];
-                let across = from.ways.goes_across(len);
-                from.tell_ways();
-                if across { Fetching::Jointly } else { Fetching::Never }
-            }
-            Bulk::Auto => Fetching::Never,
-        }
-    }
-
-    /// Fetches bytes of `peer` without its help.
+    /// Has the kernel copy bytes out of the memory of `peer`.
     pub(super) fn pull_alone(
         &mut self,
         peer: PeerId,
@@ -178,7 +143,7 @@ impl Shm {
         }
     }
 
-    /// Copies bytes to an address of `peer`, without its help; whether the kernel let it.
+    /// Has the kernel copy bytes to an address of `peer`; whether the kernel let it.
     pub(super) fn push_alone(&mut self, peer: PeerId, to: u64, bytes: RawBytes<'_>) -> bool {
         let known = &self.peers[peer.0 as usize];
         let (rank, Some(pid)) = (known.rank, known.readable) else { return false };

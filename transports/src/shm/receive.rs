@@ -211,20 +211,16 @@ impl Shm {
                 self.begin_bulk(peer, header, len, id, sink)
             }
             Some(Class::Chunk) => {
-                let chunk = [0, 1, 2, 3].map(word);
+                let chunk = [0, 1, 2].map(word);
                 self.receive_chunk(peer, chunk, sink)
             }
             Some(Class::Stream) => {
-                let place = [0, 1, 2, 3].map(word);
+                let place = [0, 1, 2].map(word);
                 self.begin_stream(peer, header, place, sink)
             }
             Some(Class::Piece) => {
-                let (part, time) = (word(0), word(1));
-                self.take_piece(peer, part, time, sink)
-            }
-            Some(Class::Joint) => {
-                let words = [0, 1, 2, 3].map(word);
-                self.take_joint(peer, words, sink)
+                let part = word(0);
+                self.take_piece(peer, part, sink)
             }
             Some(Class::Inline | Class::Beside) | None => {
                 Err("a frame of it has an impossible form")
@@ -249,7 +245,7 @@ impl Shm {
         if self.until_look == 0 {
             self.look_around();
         }
-        self.chores = self.pump() | self.go_on_across(sink);
+        self.chores = self.pump();
         self.ring_again();
         for event in std::mem::take(&mut self.events) {
             match event {

@@ -34,7 +34,7 @@ impl Place {
     /// # Safety
     /// The body is readable, and the place is as long.
     #[inline(always)]
-    unsafe fn fill(self, reach: &mut Reach, body: RawBytes<'_>) {
+    unsafe fn fill(self, reach: &Reach, body: RawBytes<'_>) {
         // SAFETY: by the caller's promise; slots and runs begin on a line.
         unsafe {
             if self.offset >= EXCHANGE {
@@ -226,7 +226,7 @@ impl Shm {
             return self.send_stream(peer, header, body, len);
         }
         let Some(place) = self.take_place(peer, len) else { return self.refuse() };
-        let reach = &mut self.peers[peer.0 as usize].reach;
+        let reach = &self.peers[peer.0 as usize].reach;
         match body {
             // SAFETY: `take_place` gave so many bytes; the body is readable by `Body`'s contract.
             Body::Bytes(bytes) => unsafe { place.fill(reach, bytes) },
@@ -351,7 +351,6 @@ impl Shm {
         self.strangers.retain(|(_, stranger)| *stranger != peer);
         to.writer = super::lane::Writer::closed();
         to.bulk_out.clear();
-        to.across.clear(&to.ledger);
         to.held.give_all_back(&mut self.slots, &mut self.ring);
         let rank = to.rank;
         let why = if has_left {

@@ -35,9 +35,6 @@ pub struct ShmSettings {
     pub alloc_bytes: u64,
     /// How large messages go.
     pub bulk: Bulk,
-    /// With [`Bulk::Auto`]: from this many bytes on the receiver copies by itself what goes to memory
-    /// that is not one run.
-    pub cross_memory_bytes: u64,
     /// Polls that find nothing before a wait begins to yield the processor.
     pub spin_polls: u32,
     /// Microseconds of yielding before a wait sleeps.
@@ -59,7 +56,6 @@ impl From<&Settings> for ShmSettings {
             chunks_per_peer: settings.shm_chunks_per_peer,
             alloc_bytes: settings.shm_alloc_bytes,
             bulk: settings.shm_bulk,
-            cross_memory_bytes: settings.shm_cross_memory_bytes,
             spin_polls: settings.wait_spin_polls,
             yield_micros: narrow(settings.wait_yield.as_micros() as u64),
         }

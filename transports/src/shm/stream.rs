@@ -19,7 +19,6 @@ use super::lane::{Class, Words};
 use super::peer::{Peer, State};
 use super::pieces::{answer_piece, piece, pieces};
 use super::send::IMPOSSIBLE_COUNT;
-use super::ways::{time_of, timer};
 
 /// Looks for the next piece before others get their turn: a few times as long as one takes to be
 /// copied.
@@ -38,10 +37,10 @@ pub(super) struct Arriving {
 impl Peer {
     /// The next piece of a message of which `left` bytes are to come, if it comes soon, and is one.
     #[inline]
-    fn next_piece(&mut self, left: u64) -> Option<(Words, u64, u64)> {
+    fn next_piece(&mut self, left: u64) -> Option<(Words, u64)> {
         let words = self.reader.peek_within(LOOKS_A_PIECE)?;
-        let (part, time) = (self.reader.payload_word(0), self.reader.payload_word(1));
-        (words.class() == Some(Class::Piece) && part <= left).then_some((words, part, time))
+        let part = self.reader.payload_word(0);
+        (words.class() == Some(Class::Piece) && part <= left).then_some((words, part))
     }
 }
 
@@ -112,7 +111,6 @@ impl Shm {
             let part = next(moved, most).min((len - moved) as usize);
             let at = base.wrapping_add(moved as usize);
             let to = &mut self.peers[peer.0 as usize];
-            let begun = to.ways.begin_piece(len);
             if let Body::Bytes(bytes) = &body {
                 copy::ask_pages(bytes.as_ptr(), part);
             }
@@ -136,13 +134,12 @@ impl Shm {
                 to.held.note(to.writer.tail(), offset, len as u32);
             }
             let ride = to.reader.ride();
-            let time = time_of(begun);
             match header.take() {
                 Some(header) => {
-                    let payload = [offset, len, part as u64, time];
+                    let payload = [offset, len, part as u64];
                     to.writer.write(Class::Stream, ride, header.to_words(0), &payload);
                 }
-                None => to.writer.write(Class::Piece, ride, [0; 3], &[part as u64, time]),
+                None => to.writer.write(Class::Piece, ride, [0; 3], &[part as u64]),
             }
             if let Some(word) = to.sleeps() {
                 self.ring(peer, word);
@@ -169,7 +166,7 @@ impl Shm {
         &mut self,
         peer: PeerId,
         header: &Header,
-        [offset, len, part, time]: [u64; 4],
+        [offset, len, part]: [u64; 3],
         sink: &mut S,
     ) -> Result<(), &'static str> {
         let from = &mut self.peers[peer.0 as usize];
@@ -180,7 +177,7 @@ impl Shm {
         let landing = sink.begin_eager(peer, header, len);
         let header = *header;
         from.arriving = Some(Arriving { header, offset, len, taken: 0, landing });
-        self.take_piece(peer, part, time, sink)
+        self.take_piece(peer, part, sink)
     }
 
     /// Shows a message of `peer` whose first piece has come to `wanted`, and copies its pieces as
@@ -193,7 +190,7 @@ impl Shm {
         let Some(from) = self.peers.get_mut(peer.0 as usize) else { return Pieces::Other };
         let first = from.reader.peek().filter(|words| words.class() == Some(Class::Stream));
         let Some(first) = first.filter(|_| from.arriving.is_none()) else { return Pieces::Other };
-        let [offset, len, part, time] = [0, 1, 2, 3].map(|i| from.reader.payload_word(i));
+        let [offset, len, part] = [0, 1, 2].map(|i| from.reader.payload_word(i));
         // What is wrong is said by the poll that finds the same.
         let Some(body) = from.body(offset, len).filter(|_| part <= len) else {
             return Pieces::Other;
@@ -201,14 +198,13 @@ impl Shm {
         let (header, _) = Header::from_words(first.header);
         let Some(to) = wanted(&header, len) else { return Pieces::Other };
         let mut arriving = Arriving { header, offset, len, taken: 0, landing: None };
-        let mut next = Some((first, part, time));
-        while let Some((words, part, time)) = next {
+        let mut next = Some((first, part));
+        while let Some((words, part)) = next {
             if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
                 self.drop_peer(peer, IMPOSSIBLE_COUNT);
                 return Pieces::Begun(arriving.taken);
             }
             let at = arriving.taken as usize;
-            let begun = timer(time);
             copy::claim_pages(to.0.wrapping_add(at), part as usize);
             // SAFETY: `body` checked the whole range against the mapping, which `self` keeps, and
             // no part goes beyond it; `wanted` gave room for all of it.
@@ -216,7 +212,6 @@ impl Shm {
                 let piece = RawBytes::new(body.wrapping_add(at), part as usize);
                 piece.copy_to(to.0.wrapping_add(at));
             }
-            from.ways.end_piece(begun, time, len, part);
             arriving.taken += part;
             from.reader.advance();
             from.reader.publish();
@@ -224,7 +219,6 @@ impl Shm {
                 if offset >= EXCHANGE {
                     from.exchange.receive();
                 }
-                from.count_eager(len);
                 self.counters.bytes_eager += len;
                 return Pieces::Taken;
             }
@@ -242,13 +236,11 @@ impl Shm {
         }
     }
 
-    /// So many bytes more of a message from `peer` have come, for which it took so long if that was
-    /// timed.
+    /// So many bytes more of a message from `peer` have come.
     pub(super) fn take_piece<S: Sink>(
         &mut self,
         peer: PeerId,
         part: u64,
-        time: u64,
         sink: &mut S,
     ) -> Result<(), &'static str> {
         let from = &mut self.peers[peer.0 as usize];
@@ -262,17 +254,14 @@ impl Shm {
         let Some(arriving) = &mut from.arriving else { return Ok(()) };
         arriving.taken += part;
         if let Some((to, _)) = &mut arriving.landing {
-            let begun = timer(time);
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
             // request's memory is writable until `landed`, by the contract of `begin_eager`.
             unsafe { to.unpack_from(RawBytes::new(body, part as usize)) };
-            from.ways.end_piece(begun, time, arriving.len, part);
         }
         if arriving.taken < arriving.len {
             return Ok(());
         }
         let Some(whole) = from.arriving.take() else { return Ok(()) };
-        from.count_eager(whole.len);
         self.counters.bytes_eager += whole.len;
         match whole.landing {
             Some((_, token)) => sink.landed(peer, token),

@@ -10,7 +10,6 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Token, Transport, Why};
 use parking_lot::Mutex;
 
-use super::across::PARTS_A_POLL;
 use super::arena::Arena;
 use super::door;
 use super::peer::State;
@@ -176,11 +175,6 @@ fn meets_all_requirements_by_cross_memory_copy() {
 }
 
 #[test]
-fn meets_all_requirements_by_joint_copies() {
-    check(|| world(2, &ShmSettings { bulk: Bulk::Joint, ..small() }));
-}
-
-#[test]
 fn meets_all_requirements_with_the_smallest_parts() {
     let shm = ShmSettings {
         lane_cells: 4,
@@ -259,92 +253,6 @@ fn library_memory_is_read_in_place() {
     assert_eq!((counters.bytes_cross_memory, counters.bytes_pipelined), (0, 0));
     assert!(world.transport(0).free(memory));
     assert!(!world.transport(0).free(memory));
-}
-
-#[test]
-fn a_message_of_many_parts_goes_on_in_later_polls() {
-    for with_help in [true, false] {
-        let mut world = World::new(world(2, &ShmSettings { bulk: Bulk::Joint, ..small() }));
-        world.send(0, 1, &eager(), b"hi");
-        world.run_until("both have met", |world| !world.got(1).frames.is_empty());
-        let (bytes, first) = (pattern(2, 18 * PART + 13), PARTS_A_POLL as usize * PART);
-        let (mut target, len) = (vec![0u8; bytes.len()], bytes.len() as u64);
-        let offer = world.transport(0).offer(PeerId(1), bytes.as_ptr(), len);
-        let mut to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len);
-        let pulled = world.transport(1).pull(PeerId(0), &offer, len, &mut to, Token(7));
-        assert_eq!(pulled, Pulled::Begun);
-        assert!(target[..first] == bytes[..first] && is_empty(&target[first..]));
-        if with_help {
-            poll(&mut world, 0);
-            assert!(target == bytes, "the sender has moved the last parts");
-        }
-        assert!(world.got(1).landed.is_empty());
-        let mut sink = Recorder::default();
-        world.transport(1).poll(&mut sink);
-        assert_eq!(sink.landed, [Token(7)]);
-        assert!(target == bytes);
-        assert_eq!(world.transport(1).counters().bytes_cross_memory, len);
-    }
-}
-
-#[test]
-fn who_helped_says_so_although_its_lane_was_full_when_it_last_looked() {
-    let (mut world, bytes, target) = called_for_help_behind_a_full_lane();
-    let mut sink = Recorder::default();
-    world.transport(1).poll(&mut sink);
-    assert_eq!(sink.frames.len(), 4);
-    for _ in 0..3 {
-        poll(&mut world, 0);
-        world.transport(1).poll(&mut sink);
-    }
-    assert_eq!(sink.landed, [Token(7)]);
-    assert!(target == bytes);
-}
-
-#[test]
-fn who_helped_says_so_although_the_kernel_forbids_it_more() {
-    let (mut world, bytes, target) = called_for_help_behind_a_full_lane();
-    poll(&mut world, 0);
-    let end = bytes.len() - PART;
-    assert!(target[end..] == bytes[end..], "it helps, and has no room to say so");
-    world.transport(0).peers[1].readable = None;
-    let mut sink = Recorder::default();
-    for _ in 0..4 {
-        world.transport(1).poll(&mut sink);
-        poll(&mut world, 0);
-    }
-    assert_eq!(sink.landed, [Token(7)]);
-    assert!(target == bytes);
-}
-
-/// Two processes, of which the second has called the first for help with a message; the lane by which that would
-/// say that it has helped is full, of frames behind the call, whose frame so says nothing about them. Also the
-/// message, and where it goes.
-fn called_for_help_behind_a_full_lane() -> (World<Shm>, Vec<u8>, Vec<u8>) {
-    let shm = ShmSettings { bulk: Bulk::Joint, lane_cells: 4, ..small() };
-    let mut world = World::new(world(2, &shm));
-    world.send(0, 1, &eager(), b"hi");
-    world.run_until("both have met", |world| !world.got(1).frames.is_empty());
-    let bytes = pattern(3, 3 * PARTS_A_POLL as usize * PART);
-    let (mut target, len) = (vec![0u8; bytes.len()], bytes.len() as u64);
-    let offer = world.transport(0).offer(PeerId(1), bytes.as_ptr(), len);
-    let mut to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len);
-    let pulled = world.transport(1).pull(PeerId(0), &offer, len, &mut to, Token(7));
-    assert_eq!(pulled, Pulled::Begun);
-    let nothing = || Body::Bytes(RawBytes::EMPTY);
-    while world.transport(0).send(PeerId(1), &eager(), nothing()).is_ok() {}
-    (world, bytes, target)
-}
-
-/// Bytes of the longest part of a message that both ends move.
-pub(crate) const PART: usize = 1 << 20;
-
-pub(crate) fn is_empty(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| *byte == 0)
-}
-
-pub(crate) fn poll(world: &mut World<Shm>, end: usize) {
-    world.transport(end).poll(&mut Recorder::default());
 }
 
 #[test]

@@ -6,9 +6,8 @@ use mpi_core::boards::LONG_PIECE;
 
 use super::pages::{Got, Pages};
 use super::readers::Readers;
-use super::{MAPPED_FROM, Room, WINDOW_MIN};
+use super::{Room, WINDOW_MIN};
 use crate::board::layout::CELLS;
-use crate::stores::Ground;
 use crate::sys::memory::{Backing, populate};
 
 /// The room for bodies of one stream.
@@ -23,8 +22,6 @@ pub(super) struct Bodies {
     at: usize,
     /// Up to where nothing from there on is still read.
     clear: usize,
-    /// Up to where long ones have lain.
-    stored: usize,
     /// Where the bodies of the last pieces lie.
     lie: [(usize, usize); CELLS],
 }
@@ -42,7 +39,6 @@ impl Bodies {
             pages: Pages::new(room.usual),
             at: 0,
             clear: 0,
-            stored: 0,
             lie: [(0, 0); CELLS],
         }
     }
@@ -62,16 +58,6 @@ impl Bodies {
         self.memory.wrapping_add(at)
     }
 
-    /// What is known of the place of a long body. Behind the short way round pages are got together, and all are new
-    /// alike.
-    #[inline]
-    pub(super) fn ground(&mut self, to: *mut u8, len: usize) -> Ground {
-        let end = to.addr() - self.memory.addr() + len;
-        let is_new = end > self.stored;
-        self.stored = self.stored.max(end);
-        if is_new && end <= MAPPED_FROM { Ground::New } else { Ground::Known }
-    }
-
     /// Says that the piece of this number has none.
     #[inline]
     pub(super) fn pass(&mut self, piece: u64) {
@@ -89,13 +75,7 @@ impl Bodies {
         piece: u64,
         readers: &mut Readers,
     ) -> Option<usize> {
-        if self.pages.are_due(len, piece) && (readers.reach.is_cheap() || self.pages.are_favoured())
-        {
-            let rest = self.pages.widen(&readers.reach);
-            self.populate(rest);
-            (self.at, self.clear) = (MAPPED_FROM, 0);
-        }
-        let at = match self.is_clear(len, round, readers) {
+        let at = match self.is_clear(len, round) {
             true => self.at,
             false => {
                 let at = self.find(len, round, piece, readers)?;
@@ -108,7 +88,7 @@ impl Bodies {
         self.lie[(piece % CELLS as u64) as usize] = (at, at + len);
         self.at = (at + len).next_multiple_of(64);
         if self.pages.end_before(at + len) {
-            let window = self.pages.window(len, round, &readers.reach);
+            let window = self.pages.window(len, round);
             let got = self.pages.get(at, len, window);
             self.populate(got);
         }
@@ -118,9 +98,9 @@ impl Bodies {
 
     /// Whether a body has its place behind the last one, as most have: nothing there is still read.
     #[inline]
-    fn is_clear(&self, len: usize, round: usize, readers: &Readers) -> bool {
+    fn is_clear(&self, len: usize, round: usize) -> bool {
         let end = self.at + len;
-        let is_within = || end <= self.pages.window(len, round, &readers.reach);
+        let is_within = || end <= self.pages.window(len, round);
         // No way round is shorter: most short bodies need not know theirs.
         end <= self.clear && (end <= WINDOW_MIN || is_within())
     }
@@ -151,7 +131,7 @@ impl Bodies {
         piece: u64,
         readers: &mut Readers,
     ) -> Option<usize> {
-        let window = self.pages.window(len, round, &readers.reach);
+        let window = self.pages.window(len, round);
         let place = self.find_within(window, len, piece, readers);
         if place.is_some() || !self.pages.are_crowded() || len < LONG_PIECE {
             return place;
@@ -199,29 +179,5 @@ impl Bodies {
         let ends = readers.unread(piece).map(|piece| self.lie[(piece % CELLS as u64) as usize].1);
         let at = ends.max().unwrap_or(0).next_multiple_of(64);
         (at + len <= self.room.all).then_some(at)
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ground_is_new_where_no_long_body_has_lain_in_the_short_way_round() {
-        let mut memory = vec![0u8; 2 * MAPPED_FROM];
-        let at = memory.as_mut_ptr();
-        let mut bodies = Bodies::new(at, Room { usual: memory.len(), all: memory.len() });
-        let long = 4096;
-        for (place, ground) in [
-            (0, Ground::New),
-            (0, Ground::Known),
-            (long / 2, Ground::New),
-            (3 * long, Ground::New),
-            (long, Ground::Known),
-            (MAPPED_FROM - long, Ground::New),
-            (MAPPED_FROM, Ground::Known),
-        ] {
-            assert_eq!(bodies.ground(at.wrapping_add(place), long), ground, "at {place}");
-        }
     }
 }

@@ -3,7 +3,7 @@
 use mpi_core::boards::{LONG_PIECE, Piece};
 
 use super::cells::{Cell, Cells, LINE_BYTES};
-use super::{LAST, LIGHT_ROUND, MAPPED_FROM, Room, WINDOW_MIN};
+use super::{LAST, MAPPED_FROM, Room, WINDOW_MIN};
 use crate::board::apart::Apart;
 use crate::board::layout::CONSENT;
 use crate::copy;
@@ -79,7 +79,7 @@ impl Inbound {
             return Some(self.apart_piece(cell));
         }
         if at + len > self.known {
-            self.get(at + len);
+            self.get();
         }
         self.foresee(at, len);
         Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0, lends: false })
@@ -144,10 +144,9 @@ impl Inbound {
     /// Maps the pages that the writer has got, of whose bodies one ends there.
     #[cold]
     #[inline(never)]
-    fn get(&mut self, end: usize) {
-        let round = if end <= LIGHT_ROUND { LIGHT_ROUND } else { self.room.all };
-        populate(self.body.cast_mut(), round.min(self.room.usual), false);
-        self.known = round;
+    fn get(&mut self) {
+        populate(self.body.cast_mut(), self.room.usual, false);
+        self.known = self.room.all;
     }
 
     /// Where the piece that `peek` shows lies, if it is one apart.

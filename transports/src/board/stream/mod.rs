@@ -21,11 +21,6 @@ pub(super) use readers::Answer;
 
 /// Short bodies go round in at least so many bytes, so that they stay in the cache and few pages are touched.
 const WINDOW_MIN: usize = 4 << 10;
-/// Where lines need not be fetched to be stored, long bodies go round in so much at most: the first time round each of
-/// its pages is new to both processors, and a shorter way is gone again sooner. OSU (Zen 5, near), 40 calls of each
-/// length, round 512 KiB, 1 and 2 MiB, and Intel MPI: all-gather of 32 KiB 1.35, 1.27, 1.47 and 1.45 µs, of 64 KiB
-/// 2.76, 2.64, 2.66 (of no shorter ones before 2.77, 3.10, 3.77) and 2.69, of 1 MiB 59, 50, 51 and 109.
-const LIGHT_ROUND: usize = 1 << 20;
 /// Where the part of a long way round begins that readers map as a whole when the first body lies there: its writer
 /// has got all pages.
 const MAPPED_FROM: usize = 128 << 10;

@@ -1,7 +1,5 @@
 //! The end of a stream at which its writer puts pieces in.
 
-use std::time::Instant;
-
 use mpi_core::boards::SHORT_PIECE;
 use mpi_core::buffer::{RawBytes, claim};
 use mpi_core::datatype::Packer;
@@ -11,7 +9,6 @@ use super::cells::{Cell, Cells, LINE_BYTES};
 use super::readers::{Answer, Readers};
 use super::{APART, LAST, Room};
 use crate::board::apart::Apart;
-use crate::board::copies::Copies;
 use crate::stores;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::Backing;
@@ -21,7 +18,6 @@ pub(in crate::board) struct Outbound {
     cells: Cells,
     bodies: Bodies,
     readers: Readers,
-    copies: Copies,
     mark: u64,
     /// Pieces written.
     next: u64,
@@ -46,8 +42,7 @@ impl Outbound {
         let bodies = Bodies::new(body, room);
         // SAFETY: by the caller's promise.
         let readers = unsafe { Readers::new(counters, mark) };
-        let copies = Copies::default();
-        Outbound { cells, bodies, readers, copies, mark, next: 0 }
+        Outbound { cells, bodies, readers, mark, next: 0 }
     }
 
     pub(in crate::board) fn room(&self) -> usize {
@@ -58,11 +53,6 @@ impl Outbound {
     pub(in crate::board) fn narrow(&mut self, crowded: bool) {
         self.bodies.pages.narrow(crowded);
         self.readers.narrow(crowded);
-    }
-
-    /// Lets all pages of the way round be got as soon as they are of use; each end has a cache of `own` bytes.
-    pub(in crate::board) fn be_prompt(&mut self, own: u64) {
-        self.bodies.pages.be_prompt(own);
     }
 
     /// Says of which file the room for bodies is a part.
@@ -131,18 +121,9 @@ impl Outbound {
             unsafe { source.pack_into(to, len) };
             return;
         }
-        let ground = self.bodies.ground(to, len);
-        let is_far = self.readers.reach.goes_past(len);
+        let past = self.readers.reach.is_far() || self.bodies.pages.stream(len);
         // SAFETY: by the caller's promise.
-        unsafe {
-            if self.bodies.pages.stream(len) {
-                stores::pack(source, to, len, true, ground);
-            } else if self.readers.are_crowded() && (is_far || self.readers.are_one()) {
-                self.copies.pack(source, to, len, ground);
-            } else {
-                stores::pack(source, to, len, is_far, ground);
-            }
-        }
+        unsafe { stores::pack(source, to, len, past) };
     }
 
     /// The cell of the next piece.
@@ -177,18 +158,14 @@ impl Outbound {
     }
 
     /// Shows a whole message in this process's memory, if all readers fetch such. Where ranks share processors
-    /// who has not been here yet may not have said so, and pages for what is his would cost more than a refusal.
+    /// who has not been here yet may not have said so: it is asked by what it is shown.
     pub(in crate::board) fn show(&mut self, apart: Apart) -> bool {
-        let is_bold = self.bodies.pages.are_crowded() && self.bodies.pages.lack(apart.len);
-        let fetched = self.readers.fetch() || is_bold && self.readers.is_unknown();
-        if !fetched || !self.readers.spare_a_cell(self.next) {
+        let is_bold = self.bodies.pages.are_crowded() && self.readers.is_unknown();
+        if !(self.readers.fetch() || is_bold) || !self.readers.spare_a_cell(self.next) {
             return false;
         }
         self.bodies.pass(self.next);
         self.cell().set_apart(apart);
-        // The looks at who has read it are tried as those behind copies are.
-        self.readers.reach.goes_past(apart.len as usize);
-        self.bodies.pages.spare(apart.len, self.is_cheap());
         self.readers.await_answers(self.next);
         self.publish(APART);
         true
@@ -221,52 +198,14 @@ impl Outbound {
         cell && (len <= self.cells.most() || self.bodies.find(len, round, piece, readers).is_some())
     }
 
-    /// Whether what is written for the readers costs little, wherever their caches are.
-    pub(in crate::board) fn is_cheap(&self) -> bool {
-        self.readers.reach.is_cheap()
-    }
-
     /// Whether it is known where the readers' caches are.
     pub(in crate::board) fn has_proved(&self) -> bool {
         self.readers.reach.has_proved()
     }
 
-    /// Says that the ring is the better way, whatever it costs to write, so that its pages are of use.
-    pub(in crate::board) fn be_favoured(&mut self) {
-        self.bodies.pages.be_favoured();
-    }
-
-    /// Whether the readers' caches have proved far.
+    /// Whether the readers have another cache.
     pub(in crate::board) fn is_far(&self) -> bool {
         self.readers.reach.is_far()
-    }
-
-    /// Whether it is not known what it costs.
-    pub(in crate::board) fn is_to_be_timed(&self) -> bool {
-        self.readers.reach.is_to_be_timed()
-    }
-
-    /// Whether bodies have all the way round, or get it when it is of use.
-    pub(in crate::board) fn is_wide(&self) -> bool {
-        self.bodies.pages.are_wide(self.next)
-    }
-
-    /// Whether a message of so many bytes that is to be sent now would need pages that the ring has not got, nor
-    /// earned.
-    pub(in crate::board) fn lacks_pages(&mut self, len: u64, now: Instant) -> bool {
-        self.bodies.pages.lack_now(len, now)
-    }
-
-    /// Whether what is written for the readers costs much less than what they do to take it.
-    pub(in crate::board) fn is_light(&self) -> bool {
-        self.bodies.pages.are_wide(self.next) && self.readers.reach.is_light()
-    }
-
-    /// Takes over what has been found out about the reader of another stream, who reads this one too.
-    pub(in crate::board) fn follow(&mut self, other: &Outbound) {
-        if self.bodies.pages.be_proven() {
-            self.readers.reach = other.readers.reach.clone();
-        }
     }
 
     /// What a test wants to be found out about the readers.

@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use crate::board::layout::{CELLS, CONSENT};
-use crate::copy;
 use crate::shm::Reach;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -94,11 +93,6 @@ impl Readers {
         self.crowded
     }
 
-    /// Whether there is one alone.
-    pub(super) fn are_one(&self) -> bool {
-        self.counters.len() == 1
-    }
-
     /// Of the `written` pieces those whose cells are in use and that somebody may still be reading.
     #[inline]
     pub(super) fn unread(&self, written: u64) -> Range<u64> {
@@ -116,16 +110,7 @@ impl Readers {
     #[cold]
     pub(super) fn have_read(&mut self, piece: u64, written: u64) -> bool {
         let mut least = written;
-        let warms = self.crowded && self.are_one();
         for Counter { at, seen, .. } in &mut self.counters {
-            if warms {
-                // So the page is known when a load is timed: after a change of processes it often is
-                // not, and to find it takes as long as a line does that comes from a far cache. (What
-                // all read, some of them on this processor, is better not found far so surely.)
-                // SAFETY: mapped, since counters are two lines apart.
-                unsafe { (*at).cast::<u8>().wrapping_add(64).read_volatile() };
-                copy::finish_loads();
-            }
             let count = self.reach.look(|| {
                 // SAFETY: mapped and aligned by `new`'s promise.
                 let count = unsafe { (**at).load(Ordering::Acquire) };

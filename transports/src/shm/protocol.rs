@@ -1,0 +1,158 @@
+//! Which way a long message goes within a node: each protocol bids what it would cost, and the least bid wins.
+//!
+//! * `Ring`: the writer stores it in a ring and the reader takes it from there, piece by piece, both at once where each
+//!   has a processor.
+//! * `Mapped`: the reader copies it from where it lies, in memory that it has mapped.
+//! * `CrossMemory`: the reader has the kernel copy it from the writer's address space.
+//!
+//! A bid is a pure function of the machine's profile and of the message. Short messages do not ask: up to 40 bytes go in a
+//! cell, up to the eager limit through slots and rings, whatever the profile says.
+//!
+//! In: the profile, the message. Out: nanoseconds, and the protocol.
+
+use crate::profile::{Class, Profile, UNIT};
+
+/// Shorter messages are never fetched: a handshake and a system call cost as much as they do.
+pub(super) const FETCHED_BYTES: u64 = 16 << 10;
+/// The same where ranks share processors, and a wait is a change of processes.
+pub(super) const FETCHED_BYTES_SHARED: u64 = 32 << 10;
+/// What a message that is fetched costs besides, in nanoseconds: the announcement and its answer go from one processor
+/// to the other, and the kernel is called.
+const HANDSHAKE_NANOS: u64 = 800;
+/// What the first piece of a message in a ring costs before both ends work at once: its bytes are stored alone.
+const FIRST_PIECE: u64 = 8 << 10;
+
+/// The protocols of long messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Protocol {
+    Ring,
+    Mapped,
+    CrossMemory,
+}
+
+/// What a message is like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    pub bytes: u64,
+    /// Where the other end's caches are.
+    pub class: Class,
+    /// Both ends run on one processor in turn.
+    pub oversubscribed: bool,
+    /// It lies in memory that the reader has mapped.
+    pub mapped: bool,
+    /// It goes to one run of memory.
+    pub one_run: bool,
+    /// The reader may have the kernel copy from the writer.
+    pub readable: bool,
+}
+
+/// What a protocol would cost, in nanoseconds; nothing if it is impossible.
+pub(crate) fn cost(profile: &Profile, protocol: Protocol, message: &Message) -> Option<u64> {
+    let of = |nanos: u64| nanos.saturating_mul(message.bytes) / UNIT;
+    let (store, load) = (profile.store(message.class), profile.load(message.class));
+    match protocol {
+        Protocol::Ring if message.oversubscribed => Some(of(store) + of(load)),
+        Protocol::Ring => Some(of(store.max(load)) + store * FIRST_PIECE.min(message.bytes) / UNIT),
+        Protocol::Mapped => message.mapped.then(|| HANDSHAKE_NANOS + of(load)),
+        Protocol::CrossMemory => {
+            let kernel = profile.cross_memory.filter(|_| message.readable)?;
+            // What is not one run is copied once more, out of a buffer between.
+            let again = if message.one_run { 0 } else { profile.copy() };
+            Some(HANDSHAKE_NANOS + of(kernel + again))
+        }
+    }
+}
+
+/// The cheapest protocol.
+pub(crate) fn cheapest(profile: &Profile, message: &Message) -> Protocol {
+    let all = [Protocol::Ring, Protocol::Mapped, Protocol::CrossMemory];
+    let bids = all.into_iter().filter_map(|way| Some((cost(profile, way, message)?, way)));
+    bids.min_by_key(|(cost, _)| *cost).map_or(Protocol::Ring, |(_, way)| way)
+}
+
+/// What each protocol bids on this machine, a line for each class of peer and length, for reports.
+pub fn table() -> String {
+    let profile = Profile::of_this_machine();
+    let classes = [
+        ("same core", Class::SameCore, true),
+        ("same cache", Class::SameCache, false),
+        ("other cache", Class::OtherCache, false),
+    ];
+    let mut lines =
+        String::from("  peer         bytes      ring  mapped  cross-memory  (microseconds)\n");
+    for (name, class, oversubscribed) in classes {
+        for bytes in [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20] {
+            let message = Message {
+                bytes,
+                class,
+                oversubscribed,
+                mapped: true,
+                one_run: true,
+                readable: true,
+            };
+            let bid = |way| match cost(profile, way, &message) {
+                Some(nanos) => format!("{:.1}", nanos as f64 / 1e3),
+                None => "-".to_owned(),
+            };
+            let [ring, mapped, cross] =
+                [Protocol::Ring, Protocol::Mapped, Protocol::CrossMemory].map(bid);
+            lines += &format!("  {name:<11} {bytes:>7} {ring:>8} {mapped:>7} {cross:>13}\n");
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROFILE: Profile =
+        Profile { vectors: 1700, string: 1700, past: 2500, cross_memory: Some(8000) };
+    const MESSAGE: Message = Message {
+        bytes: 1 << 20,
+        class: Class::SameCache,
+        oversubscribed: false,
+        mapped: false,
+        one_run: true,
+        readable: true,
+    };
+
+    #[test]
+    fn the_least_bid_wins() {
+        let quick = Profile { cross_memory: Some(1000), ..PROFILE };
+        assert_eq!(cheapest(&PROFILE, &MESSAGE), Protocol::Ring);
+        assert_eq!(cheapest(&quick, &MESSAGE), Protocol::CrossMemory);
+        assert_eq!(cheapest(&quick, &Message { readable: false, ..MESSAGE }), Protocol::Ring);
+        assert_eq!(
+            cheapest(&PROFILE, &Message { mapped: true, oversubscribed: true, ..MESSAGE }),
+            Protocol::Mapped
+        );
+    }
+
+    #[test]
+    fn an_end_that_shares_its_processor_copies_twice_as_long() {
+        let kernel = Profile { cross_memory: Some(2500), ..PROFILE };
+        let shared = Message { oversubscribed: true, class: Class::SameCore, ..MESSAGE };
+        assert_eq!(cheapest(&kernel, &MESSAGE), Protocol::Ring);
+        assert_eq!(cheapest(&kernel, &shared), Protocol::CrossMemory);
+    }
+
+    #[test]
+    fn a_short_message_is_not_worth_a_handshake() {
+        let quick = Profile { cross_memory: Some(1500), ..PROFILE };
+        assert_eq!(cheapest(&quick, &Message { bytes: 16 << 10, ..MESSAGE }), Protocol::Ring);
+        assert_eq!(cheapest(&quick, &MESSAGE), Protocol::CrossMemory);
+    }
+
+    #[test]
+    fn what_is_not_one_run_is_copied_once_more() {
+        let bid = |one_run| cost(&PROFILE, Protocol::CrossMemory, &Message { one_run, ..MESSAGE });
+        assert_eq!(bid(true), Some(HANDSHAKE_NANOS + 16 * 8000));
+        assert_eq!(bid(false), Some(HANDSHAKE_NANOS + 16 * 9700));
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_each_class_and_length() {
+        assert_eq!(table().lines().count(), 16);
+    }
+}
