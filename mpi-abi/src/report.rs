@@ -5,6 +5,7 @@
 use mpi_core::error::listed;
 use mpi_core::port::PeerId;
 use transports::node::LocalPort;
+use transports::shm::protocol;
 
 use crate::node::NodePort;
 
@@ -13,7 +14,9 @@ pub(crate) fn lines(port: &mut NodePort, size: u32) -> String {
     let Some(local) = port.local() else { return String::new() };
     let networks = local.tell_networks(size);
     let ways = local.tell_ways();
-    let lines = ways.into_iter().chain([shared_memory(local, size)]).chain(networks);
+    // Alike on all of a host.
+    let bids = if local.shm().is_first() && size > 1 { protocol::bids() } else { Vec::new() };
+    let lines = ways.into_iter().chain([shared_memory(local, size)]).chain(bids).chain(networks);
     listed(&lines.collect::<Vec<_>>())
 }
 

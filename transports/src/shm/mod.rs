@@ -282,6 +282,11 @@ impl Shm {
         &self.config
     }
 
+    /// Whether this is the first rank of its job.
+    pub fn is_first(&self) -> bool {
+        self.config.rank == 0
+    }
+
     /// Whether others can reach this process through shared memory.
     pub(crate) fn is_reachable(&self) -> bool {
         self.socket.is_some() && self.arena.is_shared()

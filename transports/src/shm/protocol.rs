@@ -70,36 +70,39 @@ pub(crate) fn cheapest(profile: &Profile, message: &Message) -> Protocol {
     bids.min_by_key(|(cost, _)| *cost).map_or(Protocol::Ring, |(_, way)| way)
 }
 
-/// What each protocol bids on this machine, a line for each class of peer and length, for reports.
-pub fn table() -> String {
+/// What each protocol bids on this machine, a line for each class of peer, for reports.
+pub fn bids() -> Vec<String> {
     let profile = Profile::of_this_machine();
     let classes = [
-        ("same core", Class::SameCore, true),
-        ("same cache", Class::SameCache, false),
-        ("other cache", Class::OtherCache, false),
+        ("on the same processor", Class::SameCore),
+        ("with the same last-level cache", Class::SameCache),
+        ("with another last-level cache", Class::OtherCache),
     ];
-    let mut lines =
-        String::from("  peer         bytes      ring  mapped  cross-memory  (microseconds)\n");
-    for (name, class, oversubscribed) in classes {
-        for bytes in [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20] {
-            let message = Message {
-                bytes,
-                class,
-                oversubscribed,
-                mapped: true,
-                one_run: true,
-                readable: true,
-            };
-            let bid = |way| match cost(profile, way, &message) {
-                Some(nanos) => format!("{:.1}", nanos as f64 / 1e3),
-                None => "-".to_owned(),
-            };
-            let [ring, mapped, cross] =
-                [Protocol::Ring, Protocol::Mapped, Protocol::CrossMemory].map(bid);
-            lines += &format!("  {name:<11} {bytes:>7} {ring:>8} {mapped:>7} {cross:>13}\n");
-        }
-    }
-    lines
+    classes.into_iter().map(|(whom, class)| bids_for(profile, whom, class)).collect()
+}
+
+fn bids_for(profile: &Profile, whom: &str, class: Class) -> String {
+    let of_length = |kibibytes: u64| {
+        let message = Message {
+            bytes: kibibytes << 10,
+            class,
+            oversubscribed: class == Class::SameCore,
+            mapped: false,
+            one_run: true,
+            readable: true,
+        };
+        let bid = |way| match cost(profile, way, &message) {
+            Some(nanos) => format!("{:.1} µs", nanos as f64 / 1e3),
+            None => "not permitted".to_owned(),
+        };
+        let taken = match cheapest(profile, &message) {
+            Protocol::CrossMemory => "cross-memory copy",
+            Protocol::Ring | Protocol::Mapped => "ring",
+        };
+        let (ring, copy) = (bid(Protocol::Ring), bid(Protocol::CrossMemory));
+        format!("{kibibytes} KiB ring {ring}, cross-memory copy {copy}: {taken}")
+    };
+    format!("costs to a peer {whom}: {}", [16, 64, 1024].map(of_length).join("; "))
 }
 
 #[cfg(test)]
@@ -152,7 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_line_for_each_class_and_length() {
-        assert_eq!(table().lines().count(), 16);
+    fn a_line_of_bids_says_what_is_taken() {
+        let line = bids_for(&PROFILE, "here", Class::SameCore);
+        assert!(line.starts_with("costs to a peer here: 16 KiB ring 0.8 µs"), "{line}");
+        let forbidden = Profile { cross_memory: None, ..PROFILE };
+        assert!(
+            bids_for(&forbidden, "here", Class::SameCache).contains("copy not permitted: ring")
+        );
+        assert_eq!(bids().len(), 3);
     }
 }
