@@ -9,8 +9,6 @@
 //! What was asked for in vain since the last poll (a piece, or room for one) ends a sleep when it
 //! comes.
 
-use std::time::Duration;
-
 use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
 use crate::port::PeerId;
@@ -69,8 +67,6 @@ pub struct Piece {
     /// If not 0, the piece is so many bytes of the writer's own memory, none of which is here:
     /// [`Boards::fetch_piece`] gets them.
     pub apart: u64,
-    /// Whether the writer has also said where what its reader makes of them may go.
-    pub lends: bool,
 }
 
 /// What has become of a piece that a process has shown in its own memory.
@@ -263,18 +259,6 @@ pub trait Boards {
         at: u64,
         bytes: RawBytes<'_>,
     ) -> bool;
-
-    /// Whether of a board's two members each had better reduce one half of vectors of `len` bytes, which both show, and
-    /// fetch the other half of the result, than all of it; it is tried now and then. The word is called for
-    /// before each such operation.
-    fn divides(&mut self, board: BoardId, len: u64) -> bool;
-
-    /// How long that took, by halves or not, since both had come.
-    fn has_reduced(&mut self, board: BoardId, len: u64, halves: bool, took: Duration);
-
-    /// Whether this process, of a board's two members, had better write half of a vector that both reduce, and then
-    /// half of the result, than all of it.
-    fn writes_halves(&mut self, board: BoardId) -> bool;
 
     /// Lends the member `to` the room for the message that it writes to this process alone in the operation of
     /// this number, if that may pay, and says whether it does: it may bring the message there ([`Boards::bring`]), and

@@ -4,7 +4,6 @@
 //!
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
-use std::time::Duration;
 
 use mpi_core::boards::{
     Audience, BoardId, Boards, Copying, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece,
@@ -326,16 +325,6 @@ impl Boards for Shm {
         bytes: RawBytes<'_>,
     ) -> bool {
         let _ = (board, from, at, bytes);
-        false
-    }
-
-    fn divides(&mut self, _: BoardId, _: u64) -> bool {
-        false
-    }
-
-    fn has_reduced(&mut self, _: BoardId, _: u64, _: bool, _: Duration) {}
-
-    fn writes_halves(&mut self, _: BoardId) -> bool {
         false
     }
 

@@ -1,8 +1,6 @@
 //! Boards in a simulated world: parts are memory of the network, and whoever may wait for a piece
 //! gets news of it, after a delay like any other.
 
-use std::time::Duration;
-
 use mpi_core::boards::{
     Audience, BoardId, Boards, Copying, Fetched, Mover, Piece, Share, Shown, Source,
 };
@@ -23,8 +21,6 @@ const FETCHED: f64 = 0.9;
 const CONSENTS: f64 = 0.9;
 /// Chance that it finds that it writes at little cost.
 const LIGHT: f64 = 0.4;
-/// Chance that it would divide a reduction.
-const DIVIDED: f64 = 0.7;
 
 impl SimPort {
     fn board(&mut self, board: BoardId) -> Option<&mut Board> {
@@ -272,16 +268,6 @@ impl Boards for SimPort {
         // SAFETY: as in `fetch_piece`: the writer keeps as many bytes for what is made of the piece.
         unsafe { bytes.copy_to(back) };
         true
-    }
-
-    fn divides(&mut self, _: BoardId, _: u64) -> bool {
-        self.network.borrow_mut().chance(DIVIDED)
-    }
-
-    fn has_reduced(&mut self, _: BoardId, _: u64, _: bool, _: Duration) {}
-
-    fn writes_halves(&mut self, _: BoardId) -> bool {
-        self.network.borrow_mut().chance(DIVIDED)
     }
 
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {

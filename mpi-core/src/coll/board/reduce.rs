@@ -124,20 +124,10 @@ impl<P: Port> Entry<'_, P> {
             if !self.begun.lags() && self.fold_short(seat, &task, job.recv)? {
                 return Ok(());
             }
-            if seat.size == 2 && !self.begun.is_starting() {
-                let written = section(self, seat, Audience::Everyone, job.own, 0, job.unit);
-                return self.reduce_by_halves(job, len, written);
-            }
             transfer = transfer.folding_last(job.own == job.recv);
         } else {
             let mut out = section(self, seat, Audience::Everyone, job.own, len, job.unit);
-            let shown = (seat.size == 2).then(|| self.show_operand(job, &mut out)).flatten();
-            if seat.size == 2 && !self.begun.is_starting() {
-                return match shown {
-                    Some(halves) => self.reduce_across(job, len, out, halves),
-                    None => self.reduce_by_halves(job, len, out),
-                };
-            }
+            self.show_operand(job, &mut out);
             task.follows = job.own == job.recv;
             transfer.send(out);
         }

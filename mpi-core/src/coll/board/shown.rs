@@ -11,7 +11,6 @@ use super::run::OwnBlock;
 use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::{Audience, Boards, Fetched, Mover, Piece, Shown, Source};
-use crate::buffer::UserBuffer;
 use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
@@ -29,13 +28,10 @@ const SHARED_BYTES_BEGUN: u64 = 256 << 10;
 pub(super) enum Way {
     /// In pieces.
     Written,
-    /// Its readers may fetch it, which has not been offered yet; if this is not null, an only one may put
-    /// there what it makes of it.
-    Open(*mut u8),
+    /// Its readers may fetch it, which has not been offered yet.
+    Open,
     /// They have been shown where it lies.
     Shown,
-    /// In pieces, behind an empty one (see `halves`).
-    Announced,
     /// In pieces to one who could not fetch it. This is the whole, and to whom it was shown.
     Again(Box<(Packer, Audience)>),
 }
@@ -44,14 +40,7 @@ impl Outgoing {
     /// Lets its readers fetch it, if that pays.
     pub(super) fn let_fetch<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) {
         if entry.is_better_shown(seat, self.to, &self.source) {
-            self.way = Way::Open(std::ptr::null_mut());
-        }
-    }
-
-    /// The same, and an only reader may put what it makes of it there.
-    pub(super) fn let_return(&mut self, to: *mut u8) {
-        if let Way::Open(back) = &mut self.way {
-            *back = to;
+            self.way = Way::Open;
         }
     }
 
@@ -60,16 +49,16 @@ impl Outgoing {
         matches!(self.way, Way::Shown)
     }
 
-    /// Shows where it lies, looks whether all have it, or announces it; whether that was so, and nothing if a piece
-    /// has to be written.
+    /// Shows where it lies, or looks whether all have it; whether that was so, and nothing if a piece has to be
+    /// written.
     #[inline(never)]
     pub(super) fn show<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Option<bool> {
-        match &mut self.way {
-            Way::Written => None,
-            Way::Open(back) => {
-                let (run, back) = (self.source.as_contiguous(), *back);
+        match &self.way {
+            Way::Written | Way::Again(_) => None,
+            Way::Open => {
+                let (run, nowhere) = (self.source.as_contiguous(), std::ptr::null_mut());
                 let mut show = |(at, len)| {
-                    entry.port.memory_mut().show_piece(seat.board, self.to, at, len, back)
+                    entry.port.memory_mut().show_piece(seat.board, self.to, at, len, nowhere)
                 };
                 let shown = run.is_some_and(&mut show);
                 self.way = if shown { Way::Shown } else { Way::Written };
@@ -90,21 +79,6 @@ impl Outgoing {
                     whole_units(entry.port.memory().piece_max(seat.board, self.to), self.unit);
                 None
             }
-            Way::Announced => {
-                let mut nothing = Packer::contiguous(UserBuffer::BOTTOM, 0);
-                let written = entry.port.memory_mut().write_piece(
-                    seat.board,
-                    self.to,
-                    &mut nothing,
-                    0,
-                    false,
-                );
-                if written {
-                    self.way = Way::Written;
-                }
-                Some(written)
-            }
-            Way::Again(_) => None,
         }
     }
 
@@ -218,7 +192,7 @@ impl<P: Port> Entry<'_, P> {
         if self.is_shared(seat, message.to, bytes) || left && seat.size == 2 && !seat.crowded {
             message.let_fetch(self, seat);
         } else if waits && self.is_better_shown(seat, message.to, &message.source) {
-            message.way = Way::Open(std::ptr::null_mut());
+            message.way = Way::Open;
         }
         self.write_out(seat, message)
     }

@@ -238,7 +238,7 @@ struct Arrival {
 }
 
 /// In place of a piece that has not come.
-const NOTHING: Piece = Piece { at: std::ptr::null(), len: 0, last: false, apart: 0, lends: false };
+const NOTHING: Piece = Piece { at: std::ptr::null(), len: 0, last: false, apart: 0 };
 
 impl<P: Port> Work<P> for Arrival {
     #[inline]

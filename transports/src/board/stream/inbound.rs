@@ -72,7 +72,7 @@ impl Inbound {
                 self.ahead = (self.cells.beside(self.next + 1), len - LINE_BYTES);
             }
             let at = self.cells.payload_of(self.next);
-            return Some(Piece { at, len, last, apart: 0, lends: false });
+            return Some(Piece { at, len, last, apart: 0 });
         }
         let at = ((form & !LAST) >> 32) as usize;
         if at + len > self.room.all {
@@ -82,7 +82,7 @@ impl Inbound {
             self.get();
         }
         self.foresee(at, len);
-        Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0, lends: false })
+        Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0 })
     }
 
     /// Asks for the lines of the next piece.
@@ -134,9 +134,9 @@ impl Inbound {
     #[cold]
     #[inline(never)]
     fn apart_piece(&self, cell: &Cell) -> Piece {
-        let mut piece = Piece { at: self.body, len: 0, last: true, apart: 0, lends: false };
-        if let Some(Apart { len, back, .. }) = cell.apart() {
-            (piece.apart, piece.lends) = (len, back != 0);
+        let mut piece = Piece { at: self.body, len: 0, last: true, apart: 0 };
+        if let Some(Apart { len, .. }) = cell.apart() {
+            piece.apart = len;
         }
         piece
     }
