@@ -136,7 +136,7 @@ impl<P: Port> Entry<'_, P> {
         }
         let choice = self.choose(&call, Form::Nonblocking)?;
         if choice.algorithm.is_board() {
-            return self.start_on_board(&call, choice.algorithm);
+            return self.begin_on_board(&call, choice.algorithm);
         }
         self.begin_by_messages(&call, &choice)
     }

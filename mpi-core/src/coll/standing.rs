@@ -118,7 +118,7 @@ impl<P: Port> Entry<'_, P> {
         comm: CommHandle,
     ) -> Result<RequestHandle> {
         match &standing.way {
-            Way::Room { call, algorithm, .. } => self.start_on_board(call, *algorithm),
+            Way::Room { call, algorithm, .. } => self.begin_on_board(call, *algorithm),
             Way::Messages { schedule, ground, tag } => {
                 let temps = self.executions.temps();
                 let (memory, reducer, failure) = match ground.clone().memory(schedule, temps) {

@@ -3,7 +3,7 @@
 //! never shown, since what overwrites it would have to wait until the other has read it.
 
 use super::message::Outgoing;
-use super::reduce::Job;
+use super::task::Job;
 use crate::boards::{Audience, Boards};
 use crate::entry::Entry;
 use crate::port::Port;

@@ -9,14 +9,20 @@
 //! Enters: the contributions. Leaves: the result at the root.
 #![allow(unsafe_code)]
 
-use super::fold::{Order, Streams, section};
+use super::fold::{Fold, section};
 use super::operand::differs;
-use super::reduce::{Job, whole_share};
+use super::pattern::Pattern;
+use super::reduce::whole_share;
 use super::seat::Seat;
+use super::task::{Job, Order, Streams, Task};
 use super::transfer::Transfer;
 use super::work::{Step, WaitFor, Work};
 use crate::boards::{Audience, Boards, Shown, Source};
 use crate::buffer::{RawBytes, UserBuffer};
+use crate::coll::execute::Reducer;
+use crate::coll::menu::Algorithm;
+use crate::coll::plan::Problem;
+use crate::coll::prepared::{Data, Prepared};
 use crate::datatype::Unpacker;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
@@ -38,24 +44,48 @@ fn root_share(len: usize, unit: usize) -> usize {
 }
 
 impl<P: Port> Entry<'_, P> {
-    /// Whether the two ranks of a reduction to a root may aid each other: both have to come to an end for that,
-    /// so not where one only begins it.
-    fn may_aid(&self, seat: Seat, len: usize) -> bool {
-        len >= AIDED_BYTES
-            && !self.begun.is_starting()
-            && self.is_shared(seat, Audience::One(1 - seat.rank), len as u64)
+    /// The reduction to a root of a call that runs to its end, its bytes and its root, if its two ranks may aid each
+    /// other.
+    pub(super) fn aided(
+        &self,
+        seat: Seat,
+        call: &Prepared,
+        algorithm: Algorithm,
+    ) -> Option<(Job, usize, u32)> {
+        let (Problem::Reduce { root, len, .. }, Data::Reduced(data), Algorithm::Board) =
+            (&call.problem, &call.data, algorithm)
+        else {
+            return None;
+        };
+        let Reducer::Kernel(kernel) = data.reducer else { return None };
+        let (len, to) = (*len as usize * data.unit as usize, Audience::One(1 - seat.rank.min(1)));
+        let may =
+            len >= AIDED_BYTES && !self.begun.is_starting() && self.is_shared(seat, to, len as u64);
+        may.then(|| (Job::new(seat, kernel, data), len, *root as u32))
     }
 
-    /// Reduces `len` bytes of all ranks here, at the root.
-    pub(super) fn reduce_at_root(&mut self, job: Job, len: usize) -> Result<()> {
-        let (seat, streams) = (job.seat, Streams::Private);
-        if !self.may_aid(seat, len) {
-            return self.fold_all(job, len);
+    /// Reduces `len` bytes of two ranks at `root`.
+    pub(super) fn reduce_aided(&mut self, (job, len, root): (Job, usize, u32)) -> Result<()> {
+        self.share_caches(job.seat, usize::MAX, Pattern::Rooted);
+        match root == job.seat.rank {
+            true => self.reduce_at_root(job, len),
+            false => self.reduce_for_root(job, len, root),
         }
+    }
+
+    fn reduce_by_tiles(&mut self, seat: Seat, task: Task) -> Result<()> {
+        let mut transfer = Transfer::new(seat);
+        transfer.reduce(Fold::new(self, seat, task));
+        transfer.run(self)
+    }
+
+    /// Reduces here, at the root.
+    fn reduce_at_root(&mut self, job: Job, len: usize) -> Result<()> {
+        let (seat, streams) = (job.seat, Streams::Private);
         let other = 1 - seat.rank;
         let piece = self.await_piece(seat, streams.of(other), streams.of_each())?;
         if piece.apart != len as u64 {
-            return self.fold_all(job, len);
+            return self.reduce_by_tiles(seat, job.all(len, streams));
         }
         let (to, share) = (Audience::One(other), root_share(len, job.unit));
         let (own, into) = (job.own.offset(share as i64), job.recv.offset(share as i64));
@@ -64,33 +94,31 @@ impl<P: Port> Entry<'_, P> {
             && self.port.memory_mut().show_piece(seat.board, to, own.0, rest, into.0);
         if !lent {
             self.write_signal(seat, to)?;
-            return self.fold_all(job, len);
+            return self.reduce_by_tiles(seat, job.all(len, streams));
         }
         let mut task = job.task(0, share, Order::Down(1), streams);
         task.message = (0, len);
-        self.fold_by_tiles(seat, task)?;
+        self.reduce_by_tiles(seat, task)?;
         let mut answer = Answer { seat, refused: false };
         if answer.step(self)? != Step::Done {
             self.drive(seat, &mut answer)?;
         }
         match answer.refused {
-            true => self.fold_by_tiles(seat, job.task(share, len - share, Order::Down(1), streams)),
+            true => {
+                self.reduce_by_tiles(seat, job.task(share, len - share, Order::Down(1), streams))
+            }
             false => Ok(()),
         }
     }
 
     /// Contributes `len` bytes to what `root`, another process, reduces.
-    pub(super) fn reduce_for_root(&mut self, job: Job, len: usize, root: u32) -> Result<()> {
+    fn reduce_for_root(&mut self, job: Job, len: usize, root: u32) -> Result<()> {
         let (seat, from) = (job.seat, Source::Private(root));
         let to = Audience::One(root);
-        if !self.is_shared(seat, to, len as u64) {
-            let message = section(self, seat, to, job.own, len, job.unit);
-            return self.write_or_show(seat, message);
-        }
         let mut out = section(self, seat, to, job.own, len, job.unit);
         out.let_fetch(self, seat);
         out.push(self, seat);
-        let aids = out.is_shown() && self.may_aid(seat, len);
+        let aids = out.is_shown();
         let mut transfer = Transfer::new(seat);
         transfer.send(out);
         if aids {

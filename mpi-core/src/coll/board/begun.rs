@@ -56,8 +56,6 @@ const LOOKS_PER_CHECK: u32 = POLLS_PER_CHECK * LOOKS_PER_POLL;
 /// One operation.
 pub(super) struct Errand {
     pub(super) transfer: Transfer,
-    /// A contribution that the result overwrites; the transfer reads it.
-    pub(super) kept: Vec<u8>,
     pub(super) request: RequestHandle,
     /// The context and the number by which its messages would be known.
     pub(super) what: (u64, i32),
@@ -207,27 +205,44 @@ impl<P: Port> Entry<'_, P> {
         self.next_call(call.comm)?;
         // Behind others it waits for its turn.
         let behind = self.begun.first(board).is_some();
-        let mut errand = Errand {
-            transfer: self.begun.transfer(seat),
-            kept: Vec::new(),
-            request: self.vci.sent,
-            what,
-        };
-        let request = match self.set_out(&mut errand, call, algorithm, behind) {
-            Ok(true) => {
-                errand.transfer.end(self);
-                return Ok(self.vci.sent);
+        match self.set_out(seat, call, algorithm, behind) {
+            Ok(Some((transfer, request))) => {
+                Ok(self.enqueue(seat, Errand { transfer, request, what }, behind))
             }
-            Ok(false) => self.new_request(call.comm),
+            Ok(None) => Ok(self.vci.sent),
+            Err(error) => {
+                self.renounce(seat, error.class())?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Does all of an operation that can be done now; what is left of it, and its request.
+    fn set_out(
+        &mut self,
+        seat: Seat,
+        call: &Prepared,
+        algorithm: Algorithm,
+        behind: bool,
+    ) -> Result<Option<(Transfer, RequestHandle)>> {
+        self.begun.starting = true;
+        let described = self.describe(seat, call, algorithm);
+        self.begun.starting = false;
+        let mut transfer = described?;
+        transfer.begin(self, behind);
+        let outcome = if behind { Ok(Step::Stuck) } else { self.as_far_as_it_goes(&mut transfer) };
+        let request = match outcome {
+            Ok(Step::Done) => {
+                transfer.end(self);
+                return Ok(None);
+            }
+            Ok(_) => self.new_request(call.comm),
             Err(error) => Err(error),
         };
         match request {
-            Ok(request) => {
-                errand.request = request;
-                Ok(self.enqueue(seat, errand, behind))
-            }
+            Ok(request) => Ok(Some((transfer, request))),
             Err(error) => {
-                self.renounce(seat, error.class())?;
+                transfer.end(self);
                 Err(error)
             }
         }

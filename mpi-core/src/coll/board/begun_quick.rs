@@ -5,26 +5,13 @@
 //! that has ended already, or of one that is queued with what was left ([`begun`](super::begun)).
 
 use super::begun::Errand;
-use super::quick;
-use super::seat::{BoardState, Seat};
+use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::Step;
-use crate::coll::menu::Algorithm;
-use crate::coll::plan::Problem;
-use crate::coll::prepared::Prepared;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
-
-/// Whether the blocking form of this overwrites, or frees, what it has to have written before.
-fn may_not_follow(problem: &Problem) -> bool {
-    match problem {
-        Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => *in_place,
-        Problem::ReduceScatter { .. } => true,
-        _ => false,
-    }
-}
 
 impl<P: Port> Entry<'_, P> {
     /// What runs from here to [`Entry::begun_quickly`] is the short way of a blocking operation
@@ -72,32 +59,8 @@ impl<P: Port> Entry<'_, P> {
                 return Err(error);
             }
         };
-        let errand = Errand { transfer, kept: Vec::new(), request, what };
+        let errand = Errand { transfer, request, what };
         Ok(Some(self.enqueue(seat, errand, false)))
-    }
-
-    /// Begins a collective operation: where nothing else is under way on its board, as the blocking form
-    /// would, up to where that waits.
-    pub(in crate::coll) fn start_on_board(
-        &mut self,
-        call: &Prepared,
-        algorithm: Algorithm,
-    ) -> Result<RequestHandle> {
-        let state = self.comm(call.comm)?;
-        let BoardState::Open(board) = state.board else {
-            return self.begin_on_board(call, algorithm);
-        };
-        let polls = quick::polls(state.collective_number);
-        if polls || may_not_follow(&call.problem) || self.begun.first(board).is_some() {
-            return self.begin_on_board(call, algorithm);
-        }
-        let seat = Seat::new(board, call.comm, state);
-        self.begin_quickly();
-        let outcome = self.run_on_board(seat, call, algorithm).map(|()| true);
-        match self.begun_quickly(call.comm, outcome)? {
-            Some(request) => Ok(request),
-            None => crate::fail!(INTERN, "a collective operation that begins did nothing"),
-        }
     }
 
     /// Leaves something of an operation that begins for later.
@@ -120,6 +83,7 @@ impl<P: Port> Entry<'_, P> {
         if let Some(rest) = self.begun.rest.take() {
             all.join(rest);
         }
+        all.begin(self, false);
         let outcome = self.as_far_as_it_goes(&mut all);
         if let Ok(Step::Moved | Step::Stuck) = outcome {
             self.begun.rest = Some(all);

@@ -17,9 +17,8 @@
 use super::fold::section;
 use super::message::{Incoming, Outgoing};
 use super::operand::differs;
-use super::reduce::Job;
 use super::seat::Seat;
-use super::transfer::Transfer;
+use super::task::Job;
 use super::work::{Step, Work};
 use crate::boards::{Audience, Boards, Copying, Source};
 use crate::buffer::{RawBytes, UserBuffer};
@@ -421,19 +420,4 @@ fn place_of(seat: Seat, root: Option<u32>) -> u32 {
 /// The rank of the process at a place.
 fn rank_at(seat: Seat, root: Option<u32>, place: u32) -> u32 {
     root.map_or(place, |root| (place + root + 1) % seat.size)
-}
-
-impl<P: Port> Entry<'_, P> {
-    /// `MPI_ALLREDUCE` by chains, or with a root `MPI_REDUCE`; in shares where the board has no memory for
-    /// sums.
-    pub(super) fn chains(&mut self, job: Job, len: usize, root: Option<u32>) -> Result<Transfer> {
-        let share = self.comm(job.seat.comm)?.share;
-        Ok(match Chains::new(self, job, len, root, share) {
-            Some(chains) => Transfer::by_chains(job.seat, chains),
-            None => {
-                let mine = root.is_none_or(|root| root == job.seat.rank).then_some(job.recv);
-                self.shares(job, len, root, mine)
-            }
-        })
-    }
 }

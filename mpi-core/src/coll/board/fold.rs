@@ -1,76 +1,23 @@
 //! Reducing what the members contribute, in place where they wrote it: tile by tile, each tile
 //! small enough to stay in the cache while all operands go over it, and passed on when it is done.
-//!
-//! The order of operands is the same in every run: from the highest rank down, or, where one
-//! process computes an element for all, from that process on. Every element is computed once, or
-//! by everybody in one order, so all processes get the same bits (MPI-5.0 §6.9.1, advice to
-//! implementors).
 #![allow(unsafe_code)]
 
 use std::ops::Range;
 
 use super::message::Outgoing;
 use super::seat::Seat;
-use super::work::WaitFor;
+use super::task::Task;
 use crate::boards::{Audience, Boards, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::coll::memory::no_room;
 use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::Result;
-use crate::op::Kernel;
 use crate::port::Port;
 use crate::room::Room;
 
 /// Largest tile in bytes.
 pub(super) const TILE_BYTES: usize = 32 << 10;
-
-/// Which operands there are, and in which order they are taken: each one stands left of all
-/// before it.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Order {
-    /// From this rank down to rank 0.
-    Down(u32),
-    /// This process, then all ranks behind it round the ring of so many.
-    Round(u32),
-}
-
-impl Order {
-    /// The rank whose operand is taken at this place of the order.
-    #[inline]
-    pub(super) fn nth(self, seat: Seat, index: u32) -> u32 {
-        match self {
-            Order::Down(first) => first - index,
-            Order::Round(size) => (seat.rank + index) % size,
-        }
-    }
-}
-
-/// Where the operands of others are read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Streams {
-    Public,
-    Private,
-}
-
-impl Streams {
-    #[inline]
-    pub(super) fn of(self, rank: u32) -> Source {
-        match self {
-            Streams::Public => Source::Public(rank),
-            Streams::Private => Source::Private(rank),
-        }
-    }
-
-    /// The wait for the operand of each member.
-    #[inline]
-    pub(super) fn of_each(self) -> WaitFor {
-        WaitFor::Each(match self {
-            Streams::Public => Source::Public,
-            Streams::Private => Source::Private,
-        })
-    }
-}
 
 /// Memory that folds use again.
 #[derive(Default)]
@@ -79,28 +26,6 @@ pub(crate) struct Scratch {
     pub(super) own: Room,
     result: Room,
     pub(super) fetched: Room,
-}
-
-/// What a fold works on.
-#[derive(Clone, Copy)]
-pub(super) struct Task {
-    pub kernel: Kernel,
-    /// Bytes of an element.
-    pub unit: usize,
-    /// This process's operand.
-    pub own: *const u8,
-    /// Where the result goes; `None` if it is only passed on.
-    pub into: Option<*mut u8>,
-    /// Bytes of the operand.
-    pub len: usize,
-    pub order: Order,
-    pub streams: Streams,
-    /// Where the operands of others begin in their messages, and bytes of such a message.
-    pub message: (usize, usize),
-    /// Who is told the result.
-    pub to: Option<Audience>,
-    /// The result overwrites the contribution, which is still going out to everyone.
-    pub follows: bool,
 }
 
 /// A reduction under way.
@@ -155,15 +80,11 @@ impl Fold {
 
     /// One of which nothing has been reduced.
     fn at_start(seat: Seat, task: Task, tile: usize, scratch: Scratch) -> Fold {
-        let terms = match task.order {
-            Order::Down(first) => first + 1,
-            Order::Round(size) => size,
-        };
         Fold {
             seat,
             task,
             tile,
-            terms,
+            terms: task.order.terms(),
             saves: false,
             scratch,
             base: 0,
@@ -365,6 +286,7 @@ pub(super) fn section<P: Port>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::task::{Order, Streams};
     use super::*;
     use crate::boards::BoardId;
     use crate::comm::WORLD;

@@ -5,16 +5,51 @@
 //! (see `fold`) has to be taken.
 #![allow(unsafe_code)]
 
-use super::fold::{TILE_BYTES, Task};
+use super::fold::{Fold, TILE_BYTES};
 use super::operand::differs;
 use super::seat::Seat;
-use crate::boards::Boards;
+use super::task::{Job, Streams, Task};
+use crate::boards::{Audience, Boards};
 use crate::buffer::{RawBytes, UserBuffer};
+use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 
 impl<P: Port> Entry<'_, P> {
+    /// Reduces everything at the root.
+    pub(super) fn fold_all(&mut self, job: Job, len: usize) -> Result<()> {
+        self.fold_in(job.seat, job.all(len, Streams::Private), job.recv)
+    }
+
+    /// Reduces the operands of everyone into `recv`.
+    #[inline]
+    pub(super) fn fold_in(&mut self, seat: Seat, task: Task, recv: UserBuffer) -> Result<()> {
+        if self.fold_short(seat, &task, recv)? {
+            return Ok(());
+        }
+        let mut transfer = self.begun.transfer(seat);
+        transfer.reduce(Fold::new(self, seat, task));
+        transfer.run(self)
+    }
+
+    /// Everyone tells everyone and reduces everything.
+    pub(super) fn reduce_everywhere(&mut self, job: Job, len: usize) -> Result<()> {
+        let (seat, task) = (job.seat, job.all(len, Streams::Public));
+        if !self.is_one_piece(seat, Audience::Everyone, len as u64) {
+            return self.everywhere(job, len).run(self);
+        }
+        let source = Packer::contiguous(job.own, len as u64);
+        self.write_message(seat, Audience::Everyone, source, job.unit)?;
+        if !self.begun.lags() && self.fold_short(seat, &task, job.recv)? {
+            return Ok(());
+        }
+        let mut transfer = self.begun.transfer(seat);
+        transfer.fold_last(job.own == job.recv);
+        transfer.reduce(Fold::new(self, seat, task));
+        transfer.run(self)
+    }
+
     /// Reduces contributions of one piece each, of all ranks, into `into`; does nothing and returns
     /// `false` if they are longer or do not agree, or may not be waited for.
     #[inline]

@@ -9,7 +9,7 @@
 use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
 use super::seat::Seat;
-use super::work::WaitFor;
+use super::transfer::Transfer;
 use crate::boards::{Audience, Boards};
 use crate::coll::place::{Place, Places};
 use crate::datatype::Packer;
@@ -18,65 +18,39 @@ use crate::error::Result;
 use crate::port::Port;
 
 impl<P: Port> Entry<'_, P> {
-    /// Collects all blocks here, at the root.
+    /// All blocks come here, to the root.
     pub(super) fn gather(
         &mut self,
-        seat: Seat,
+        transfer: &mut Transfer,
         recv: &Places,
-        own: (Option<Place>, Option<Place>),
+        (own, into): (Option<Place>, Option<Place>),
     ) -> Result<()> {
-        let other = recv.get(1 - seat.rank.min(1) as usize);
-        let theirs = other.map_or(0, |place| place.bytes() as u64);
-        if self.is_shared(seat, Audience::One(seat.rank), theirs) {
-            return self.collect_shared(seat, other, own);
-        }
-        if !seat.takes_turns() || self.begun.is_starting() || self.come_short(seat, recv) {
+        let seat = transfer.seat();
+        self.receive_all(transfer, recv, Pattern::Rooted)?;
+        self.keep_own(transfer, Pattern::Rooted, own, into)?;
+        let may_lend = seat.takes_turns() && !self.begun.is_starting();
+        let lends = may_lend && !transfer.is_short() && self.lend_rooms(transfer)?;
+        transfer.lend(lends);
+        if !lends {
             self.takes(seat)?;
-            return self.collect(seat, recv, Pattern::Rooted, own);
         }
-        let lends = self.lend_rooms(seat, recv);
-        if matches!(lends, Ok(false)) {
-            self.takes(seat)?;
-            return self.collect(seat, recv, Pattern::Rooted, own);
-        }
-        let collected = lends.and_then(|_| self.collect(seat, recv, Pattern::Rooted, own));
-        self.take_rooms_back(seat);
-        collected
-    }
-
-    /// Reads the only other member's block, which both move.
-    fn collect_shared(
-        &mut self,
-        seat: Seat,
-        other: Option<Place>,
-        own: (Option<Place>, Option<Place>),
-    ) -> Result<()> {
-        let own = self.own_block(own.0, own.1)?;
-        let from = Pattern::Rooted.source();
-        let into = self.unpacker_of(other)?;
-        let from_other = from(1 - seat.rank);
-        // What is written comes while the own block is copied.
-        let message = match own {
-            Some(_) => Incoming::exchanged(from_other, into),
-            None => Incoming::new(from_other, into),
-        };
-        self.read_shared(seat, message, WaitFor::Each(from), own)
+        Ok(())
     }
 
     /// Lends all others the room for their blocks, where it pays; whether there is such a one.
-    fn lend_rooms(&mut self, seat: Seat, recv: &Places) -> Result<bool> {
+    fn lend_rooms(&mut self, transfer: &Transfer) -> Result<bool> {
+        let seat = transfer.seat();
         let operation = self.running(seat)?;
         let mut lends = false;
-        for rank in seat.others() {
-            let room = self.unpacker_of(recv.get(rank as usize))?;
-            lends |= self.port.memory_mut().lend_room(seat.board, rank, operation, &room);
+        for Incoming { from, into, .. } in transfer.incoming() {
+            lends |= self.port.memory_mut().lend_room(seat.board, from.rank(), operation, into);
         }
         Ok(lends)
     }
 
     /// Ends the loans, and waits until nobody writes to the memory of the program any more: who failed gives it
     /// back.
-    fn take_rooms_back(&mut self, seat: Seat) {
+    pub(super) fn take_rooms_back(&mut self, seat: Seat) {
         let mut least = 0;
         while let Some(rank) = self.port.memory_mut().take_rooms_back(seat.board, least) {
             if self.has_left(seat, rank) {
@@ -96,8 +70,14 @@ impl<P: Port> Entry<'_, P> {
         is_down || self.port.memory_mut().renounced(seat.board, rank).is_some()
     }
 
-    /// Gives `root` this process's block.
-    pub(super) fn contribute(&mut self, seat: Seat, root: u32, block: Packer) -> Result<()> {
+    /// Gives `root` this process's block: there is nothing left to do if it has lent the room for it.
+    pub(super) fn contribute(
+        &mut self,
+        transfer: &mut Transfer,
+        root: u32,
+        block: Packer,
+    ) -> Result<()> {
+        let seat = transfer.seat();
         if seat.takes_turns() && !self.begun.is_starting() {
             let operation = self.running(seat)?;
             if self.port.memory_mut().bring(seat.board, root, operation, &block) {
@@ -105,6 +85,7 @@ impl<P: Port> Entry<'_, P> {
             }
         }
         let message = Outgoing::exchanged(self, seat, Audience::One(root), block);
-        self.write_or_show(seat, message)
+        transfer.send(self.offered(seat, message));
+        Ok(())
     }
 }

@@ -1,9 +1,7 @@
 //! Single messages over a board: written and read in pieces.
 #![allow(unsafe_code)]
 
-use super::run::OwnBlock;
 use super::seat::Seat;
-use super::shown::Way;
 use super::work::{Step, WaitFor, Work};
 use crate::boards::{Audience, Boards, Copying, LONG_PIECE, Mover, Piece, SHORT_PIECE, Source};
 use crate::buffer::{RawBytes, UserBuffer};
@@ -18,6 +16,21 @@ use crate::process::Process;
 /// line, but moves begin anew behind it (gathers of 64 and 256 KiB, two ranks, Zen 5, looks every 16 KiB: 1.6 and
 /// 5.8 µs, and 1.5 and 5.0 so).
 const OWN_BYTES: u64 = 64 << 10;
+
+/// A block that a process has for itself: from where it is copied, and to where.
+pub(super) type OwnBlock = (Packer, Unpacker);
+
+/// How a message goes.
+pub(super) enum Way {
+    /// In pieces.
+    Written,
+    /// Its readers may fetch it, which has not been offered yet.
+    Open,
+    /// They have been shown where it lies.
+    Shown,
+    /// In pieces to one who could not fetch it. This is the whole, and to whom it was shown.
+    Again(Box<(Packer, Audience)>),
+}
 
 /// A message on its way out.
 pub(super) struct Outgoing {

@@ -8,14 +8,16 @@
 //! written. With more ranks than processors that is also the form with the fewest turns: who is
 //! given the processor finds what all before it have written, and writes what all after it need.
 //!
-//! `seat` gets a communicator its board, `work` waits, `message` moves one message, in pieces or, if
-//! it is long, from where it is `shown`, `transfer` many at a time, and `fold` reduces, `operand` by
-//! `operand`, or `fold_short` all at once. For each collective `run` says who writes what to whom,
-//! `gather` where a root lends room for long blocks, `reduce` where it reduces, and `errand` where it does
-//! not block, of which `begun` keeps the queue. `across` and `aided` reduce longer vectors of two ranks, and
-//! `chains` those of ranks that share processors; `turns` says who leaves a barrier first there, `quick`,
-//! `quick_varied` and `quick_reduced` are the short way of small ones, of which `listed` writes the shortest,
-//! `quick_left` says what of them stays where it lies, and `begun_quick` leads from there into the queue.
+//! `seat` gets a communicator its board, and `work` waits. `message` moves one message, in pieces or, if it is long,
+//! from where it is `shown`; `fold` carries out a `task`: it reduces, `operand` by `operand`. A `transfer` is all that
+//! one process does in a call. `describe` says what that is, `reduce` where it reduces, `gather` where a root lends room
+//! for long blocks, `across` where two show each other long vectors, and `chains` where ranks that share processors pass
+//! sums on. `run` runs a description to its end; `begun` begins one, and keeps the queue of those that are under way.
+//!
+//! What is not a transfer: a barrier after which one process goes on first (`turns`), a long reduction of two ranks who
+//! aid each other (`aided`), and the short way of small calls: `quick`, `quick_varied` and `quick_reduced`, with
+//! `fold_short`, of which `listed` writes the shortest, `quick_left` says what of them stays where it lies, and
+//! `begun_quick` leads from there into the queue.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
@@ -26,7 +28,7 @@ mod aided;
 mod begun;
 mod begun_quick;
 mod chains;
-mod errand;
+mod describe;
 mod fold;
 mod fold_short;
 mod gather;
@@ -42,6 +44,7 @@ mod reduce;
 mod run;
 mod seat;
 mod shown;
+mod task;
 mod transfer;
 mod turns;
 mod work;

@@ -8,7 +8,8 @@
 //! Enters: the rank whose operand is next. Leaves: where it lies and how much of it is there, until
 //! that is used up.
 
-use super::fold::{Fold, Streams};
+use super::fold::Fold;
+use super::task::Streams;
 use crate::boards::{Boards, Piece};
 use crate::buffer::UserBuffer;
 use crate::coll::mismatch::{too_long, too_short};

@@ -9,8 +9,8 @@
 use super::message::copy_run;
 use super::pattern::Pattern;
 use super::quick_left::{Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES, SCATTERED_BYTES};
-use super::reduce::Job;
 use super::seat::{BoardState, Seat};
+use super::task::Job;
 use super::work::WaitFor;
 use crate::boards::{Audience, Boards, Source};
 use crate::buffer::UserBuffer;

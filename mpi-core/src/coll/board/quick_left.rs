@@ -147,13 +147,13 @@ impl<P: Port> Entry<'_, P> {
         let out = Packer::contiguous(at, len as u64);
         transfer.send(Outgoing::exchanged(self, seat, to, out));
         transfer.let_fetch(self);
+        transfer.receive(Incoming::exchanged(
+            pattern.source()(1 - seat.rank),
+            Unpacker::contiguous(room, bytes as u64),
+        ));
         let own = own as u64;
-        let mut own = (Packer::contiguous(from, own), Unpacker::contiguous(kept, own));
-        let same = from == at;
-        let other = pattern.source()(1 - seat.rank);
-        transfer.write_beside(self, other, same.then_some(&mut own));
-        let into = Unpacker::contiguous(room, bytes as u64);
-        transfer.receive(Incoming::exchanged(other, into));
-        self.run_beside_own(transfer, seat, pattern, Some(own))
+        let block = (Packer::contiguous(from, own), Unpacker::contiguous(kept, own));
+        transfer.keep_own(block, self.exceeds_caches(seat, pattern, own));
+        transfer.run(self)
     }
 }

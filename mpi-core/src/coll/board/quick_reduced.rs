@@ -3,11 +3,10 @@
 //!
 //! Enters: the arguments of a call. Leaves: the call is done, or nothing happened.
 
-use super::fold::{Order, Streams};
 use super::pattern::Pattern;
 use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, plain, polls};
-use super::reduce::Job;
 use super::seat::BoardState;
+use super::task::{Job, Order, Streams};
 use crate::boards::Audience;
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;

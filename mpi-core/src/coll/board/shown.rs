@@ -6,10 +6,8 @@
 //!
 //! Enters: messages that may be fetched, and pieces that are shown. Leaves: whether they have moved on.
 
-use super::message::{Incoming, Outgoing, copy_while, whole_units};
-use super::run::OwnBlock;
+use super::message::{Incoming, Outgoing, Way, whole_units};
 use super::seat::Seat;
-use super::work::WaitFor;
 use crate::boards::{Audience, Boards, Fetched, Mover, Piece, Shown, Source};
 use crate::datatype::Packer;
 use crate::entry::Entry;
@@ -23,18 +21,6 @@ const SHARED_BYTES: u64 = 64 << 10;
 /// The same where a gather only begins: who is called for help later hears that later. OSU, 64, 128 and 256 KiB:
 /// 11.5, 16.6 and 25.9 µs so, 9.9, 17.3 and 32.3 through the board.
 const SHARED_BYTES_BEGUN: u64 = 256 << 10;
-
-/// How a message goes.
-pub(super) enum Way {
-    /// In pieces.
-    Written,
-    /// Its readers may fetch it, which has not been offered yet.
-    Open,
-    /// They have been shown where it lies.
-    Shown,
-    /// In pieces to one who could not fetch it. This is the whole, and to whom it was shown.
-    Again(Box<(Packer, Audience)>),
-}
 
 impl Outgoing {
     /// Lets its readers fetch it, if that pays.
@@ -93,10 +79,15 @@ impl Outgoing {
 }
 
 impl Incoming {
-    /// The same moved by the writer too, who would only wait (see [`Entry::write_or_show`]).
+    /// The same moved by the writer too, who would only wait (see [`Entry::offered`]).
     pub(super) fn shared(mut self) -> Incoming {
         self.by = Mover::Both;
         self
+    }
+
+    /// Whether it is.
+    pub(super) fn is_shared(&self) -> bool {
+        self.by == Mover::Both
     }
 
     /// Lets the writer begin, if it has come, while this process does something else.
@@ -178,46 +169,23 @@ impl<P: Port> Entry<'_, P> {
             && !self.port.memory_mut().is_better_shown(seat.board, to, bytes)
     }
 
-    /// Writes a whole message, or shows it: to the only other member, which then moves a part of it or all, or,
-    /// where ranks share processors, to all.
-    pub(super) fn write_or_show(&mut self, seat: Seat, mut message: Outgoing) -> Result<()> {
+    /// Lets the readers of a message fetch it if this process would only wait for them: the only other member, which
+    /// then moves a part of it or all, or, where ranks share processors, all.
+    pub(super) fn offered(&mut self, seat: Seat, mut message: Outgoing) -> Outgoing {
         let for_all = message.to == Audience::Everyone;
         let in_turn = seat.takes_turns() && !self.begun.is_starting();
         let waits = self.may_wait(seat) || in_turn && for_all;
         let bytes = message.remaining();
         if self.is_light(seat, message.to, bytes) {
-            return self.write_out(seat, message);
+            return message;
         }
         let left = bytes >= SHARED_BYTES && self.is_left(seat, message.to, &message.source);
-        if self.is_shared(seat, message.to, bytes) || left && seat.size == 2 && !seat.crowded {
+        if waits
+            || self.is_shared(seat, message.to, bytes)
+            || left && seat.size == 2 && !seat.crowded
+        {
             message.let_fetch(self, seat);
-        } else if waits && self.is_better_shown(seat, message.to, &message.source) {
-            message.way = Way::Open;
         }
-        self.write_out(seat, message)
-    }
-
-    /// Reads a whole message of [`Entry::write_or_show`], and copies `own` meanwhile.
-    pub(super) fn read_shared(
-        &mut self,
-        seat: Seat,
-        message: Incoming,
-        wait_for: WaitFor,
-        own: Option<OwnBlock>,
-    ) -> Result<()> {
-        let mut message = message.shared();
-        if let Some(mut own) = own {
-            let mut begun = Ok(());
-            copy_while::<P>(&mut own, || {
-                begun = message.let_begin(self, seat);
-                begun.is_ok()
-            });
-            begun?;
-        }
-        while !message.done && message.pull(self, seat)? {}
-        match message.done {
-            true => Ok(()),
-            false => self.read_later(seat, &mut message, wait_for),
-        }
+        message
     }
 }

@@ -1,14 +1,16 @@
-//! Many messages at a time, and a reduction among them: each round writes, reads and reduces one
-//! piece of everything that can go on, so that all streams flow at once and no ring that is full
-//! keeps another from being emptied.
+//! What one process does in a collective: messages that it writes and reads, a reduction among them, and a block of
+//! its own. Each round writes, reads and reduces one piece of everything that can go on, so that all streams flow at
+//! once and no ring that is full keeps another from being emptied.
+//!
+//! Enters: a [description](super::describe). Leaves: it is done, or what a nonblocking call has left of it.
 
 use super::chains::Chains;
 use super::fold::Fold;
-use super::message::{Incoming, Outgoing, copy_own};
-use super::run::OwnBlock;
+use super::message::{Incoming, Outgoing, OwnBlock, copy_own, copy_while, land_own};
 use super::seat::Seat;
 use super::work::{Step, WaitFor, Work};
 use crate::boards::{Audience, Boards, Source};
+use crate::buffer::UserBuffer;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
@@ -22,11 +24,19 @@ pub(super) struct Transfer {
     fold: Option<Box<Fold>>,
     /// What the reduction makes, which goes out when all else has.
     result: Option<Outgoing>,
+    /// What this process keeps, and whether that goes past the caches.
+    own: Option<(OwnBlock, bool)>,
+    /// A contribution that the result overwrites; what goes out is read from here.
+    kept: Vec<u8>,
     /// What comes in may only overwrite what has gone out: the rooms of a message from a rank are
     /// those of the message to it.
     swaps: bool,
     /// The reduction begins when everything has gone out, whose memory it overwrites.
     folds_last: bool,
+    /// What comes in is one piece from each member.
+    short: bool,
+    /// The rooms of what comes in are lent to those who write it (see `gather`).
+    lends: bool,
     /// A reduction that goes by chains, and is then all there is.
     chains: Option<Box<Chains>>,
 }
@@ -39,8 +49,12 @@ impl Transfer {
             ins: Vec::new(),
             fold: None,
             result: None,
+            own: None,
+            kept: Vec::new(),
             swaps: false,
             folds_last: false,
+            short: false,
+            lends: false,
             chains: None,
         }
     }
@@ -76,10 +90,40 @@ impl Transfer {
         self.swaps = swaps;
     }
 
+    /// This process keeps a block of its own; it goes past the caches or not.
+    pub(super) fn keep_own(&mut self, own: OwnBlock, past: bool) {
+        self.own = Some((own, past));
+    }
+
+    /// Keeps a copy of a contribution as long as it may go out, from there.
+    pub(super) fn keep(&mut self, contribution: Vec<u8>) -> UserBuffer {
+        self.kept = contribution;
+        UserBuffer(self.kept.as_mut_ptr())
+    }
+
+    /// See [`Transfer::short`].
+    pub(super) fn come_short(&mut self, short: bool) {
+        self.short = short;
+    }
+
+    /// See [`Transfer::short`].
+    pub(super) fn is_short(&self) -> bool {
+        self.short
+    }
+
+    /// What comes in, whose rooms may be lent.
+    pub(super) fn incoming(&self) -> &[Incoming] {
+        &self.ins
+    }
+
+    /// See [`Transfer::lends`].
+    pub(super) fn lend(&mut self, lends: bool) {
+        self.lends = lends;
+    }
+
     /// See [`Transfer::folds_last`].
-    #[must_use]
-    pub(super) fn folding_last(self, folds_last: bool) -> Transfer {
-        Transfer { folds_last, ..self }
+    pub(super) fn fold_last(&mut self, folds_last: bool) {
+        self.folds_last = folds_last;
     }
 
     /// Lets readers fetch what goes out, which pays where this process has something else to do
@@ -105,26 +149,34 @@ impl Transfer {
         }
     }
 
-    /// The same, of one message; behind each piece as much of `own` is copied, which comes from the same memory and is
-    /// in the nearest cache then (two bare processes on a Zen 5, 64 KiB written, copied and taken in, one after the
-    /// other and so: 2.47 and 2.10 µs).
-    pub(super) fn write_beside<P: Port>(
-        &mut self,
-        entry: &mut Entry<'_, P>,
-        from: Source,
-        own: Option<&mut OwnBlock>,
-    ) {
-        let (Some(own), [out]) = (own, &mut self.outs[..]) else {
-            self.write(entry);
-            return;
+    /// The same, of one message to all, which is this process's own block as well: behind each piece as much of that is
+    /// copied, which is in the nearest cache then.
+    fn write_beside_own<P: Port>(&mut self, entry: &mut Entry<'_, P>) {
+        let (own, out, incoming) = match (&mut self.own, &mut self.outs[..], self.ins.first()) {
+            (Some((own, false)), [out], Some(incoming)) if out.to() == Audience::Everyone => {
+                (own, out, incoming)
+            }
+            _ => {
+                self.write(entry);
+                return;
+            }
         };
         let mut before = out.remaining();
         while out.push(entry, self.seat) {
-            entry.port.memory_mut().ask_for_piece(self.seat.board, from);
+            entry.port.memory_mut().ask_for_piece(self.seat.board, incoming.from);
             // One that was refused and has been written instead is shown as a whole again, as long as at first.
             copy_own::<P>(own, before.saturating_sub(out.remaining()));
             before = out.remaining();
         }
+    }
+
+    /// Begins a call that is not waited for: writes what there is room for, unless others go before it, and copies this
+    /// process's own block.
+    pub(super) fn begin<P: Port>(&mut self, entry: &mut Entry<'_, P>, behind: bool) {
+        if !behind {
+            self.write_beside_own(entry);
+        }
+        self.copy_own(entry);
     }
 
     /// Runs it to its end, and hands back the memory of the reduction; of an operation that only
@@ -133,16 +185,67 @@ impl Transfer {
         if entry.begun.is_starting() {
             return entry.set_off(self);
         }
-        let outcome = loop {
-            match self.step(entry) {
-                Ok(Step::Done) => break Ok(()),
-                Ok(Step::Moved) => {}
-                Ok(Step::Stuck) => break entry.drive(self.seat, &mut self),
-                Err(error) => break Err(error),
-            }
-        };
+        let outcome = self.run_through(entry);
+        if self.lends {
+            entry.take_rooms_back(self.seat);
+        }
         self.end(entry);
         outcome
+    }
+
+    fn run_through<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<()> {
+        self.write_beside_own(entry);
+        self.copy_own_in_turn(entry)?;
+        loop {
+            match self.step(entry)? {
+                Step::Done => break,
+                Step::Moved => {}
+                Step::Stuck => {
+                    entry.drive(self.seat, self)?;
+                    break;
+                }
+            }
+        }
+        self.copy_own(entry);
+        Ok(())
+    }
+
+    /// Copies what is left of this process's own block.
+    fn copy_own<P: Port>(&mut self, entry: &mut Entry<'_, P>) {
+        match &mut self.own {
+            Some((own, true)) => land_own(&mut entry.port, own),
+            Some((own, false)) => copy_own::<P>(own, u64::MAX),
+            None => {}
+        }
+    }
+
+    /// Copies this process's own block before it reads or, where there is one other member, by turns, as long as what
+    /// that one writes is not there, and the rest behind it: what one call went through last is still in the caches
+    /// when the next one begins.
+    fn copy_own_in_turn<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<()> {
+        let seat = self.seat;
+        let only = seat.size == 2 && !seat.crowded;
+        if let (Some((own, false)), Some(incoming)) = (&mut self.own, self.ins.first_mut()) {
+            let from = incoming.from;
+            entry.port.memory_mut().ask_for_piece(seat.board, from);
+            if only && incoming.is_shared() {
+                let mut begun = Ok(());
+                copy_while::<P>(own, || {
+                    begun = incoming.let_begin(entry, seat);
+                    begun.is_ok()
+                });
+                return begun;
+            }
+            let state = entry.comm_mut(seat.comm)?;
+            state.own_first = !state.own_first;
+            if only && !state.own_first {
+                let read = || entry.port.memory_mut().read_piece(seat.board, from).is_none();
+                copy_while::<P>(own, read);
+                return Ok(());
+            }
+        }
+        self.copy_own(entry);
+        Ok(())
     }
 
     /// Takes over what another one, which does not reduce, has left to do in other streams.
@@ -164,6 +267,8 @@ impl Transfer {
     /// Hands back its memory.
     pub(super) fn end<P: Port>(mut self, entry: &mut Entry<'_, P>) {
         self.chains = None;
+        self.own = None;
+        self.kept = Vec::new();
         if let Some(fold) = self.fold.take() {
             fold.give_back(entry);
         }
@@ -256,10 +361,24 @@ impl<P: Port> Work<P> for Transfer {
     /// Who only takes one message waits for a root; whose turn it is in all else is not known.
     fn wait_for(&self) -> WaitFor {
         let takes_one = self.ins.len() == 1 && self.outs.is_empty();
-        match takes_one && self.fold.is_none() && self.chains.is_none() {
-            true => WaitFor::Root,
-            false => WaitFor::Answer,
+        match self.ins.first().map(|incoming| incoming.from) {
+            Some(Source::Public(_)) if self.short => WaitFor::Each(Source::Public),
+            Some(Source::Private(_)) if self.short => WaitFor::Each(Source::Private),
+            Some(_) if takes_one && self.fold.is_none() => WaitFor::Root,
+            _ => WaitFor::Answer,
         }
+    }
+
+    fn has(&self, _: Seat, rank: u32) -> bool {
+        self.ins.iter().all(|incoming| incoming.done || incoming.from.rank() != rank)
+    }
+
+    /// An only reader may call for help with what it was shown, and be helped with what it fetches.
+    fn goes_on_by_polls(&self) -> bool {
+        let shows = || self.outs.iter().all(|out| out.done || out.is_shown());
+        let only_shows = self.ins.is_empty() && self.fold.is_none() && !self.outs.is_empty();
+        self.ins.iter().any(|incoming| incoming.begun)
+            || self.seat.size == 2 && only_shows && shows()
     }
 
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {

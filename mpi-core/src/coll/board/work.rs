@@ -54,6 +54,11 @@ pub(super) trait Work<P: Port> {
         WaitFor::Answer
     }
 
+    /// Whether it has what this member writes, of those from each of which it takes a piece: as a rule in their order.
+    fn has(&self, seat: Seat, rank: u32) -> bool {
+        self.awaited().is_none_or(|awaited| seat.place(rank) < seat.place(awaited))
+    }
+
     /// Whether what it waits for comes by polls, so that looks at the board between them are in vain.
     fn goes_on_by_polls(&self) -> bool {
         false
@@ -154,9 +159,8 @@ impl<P: Port> Entry<'_, P> {
         match work.wait_for() {
             WaitFor::Each(_) if state.beside.is_empty() => LOOKS_FOR_LAST,
             WaitFor::Each(of) => {
-                let passed = |rank: u32| seat.place(rank) < seat.place(awaited);
                 let port = &mut process.port;
-                let mut open = state.beside.iter().filter(|rank| !passed(**rank));
+                let mut open = state.beside.iter().filter(|rank| !work.has(seat, **rank));
                 match open.all(|rank| port.memory_mut().read_piece(seat.board, of(*rank)).is_some())
                 {
                     true => LOOKS_FOR_LAST,

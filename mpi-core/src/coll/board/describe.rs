@@ -1,0 +1,201 @@
+//! What each process does in a collective: who writes what to whom, who takes what from whom, and what it copies for
+//! itself. Where it reduces too, [`reduce`](super::reduce) says so.
+//!
+//! Enters: a call. Leaves: its transfer, which a blocking call runs to its end and any other one begins.
+
+use super::message::{Incoming, Outgoing};
+use super::pattern::Pattern;
+use super::seat::Seat;
+use super::transfer::Transfer;
+use crate::boards::{Audience, Boards, LONG_BLOCK, Source};
+use crate::buffer::UserBuffer;
+use crate::coll::menu::Algorithm;
+use crate::coll::place::{Place, Places};
+use crate::coll::plan::Problem;
+use crate::coll::prepared::{Data, Prepared};
+use crate::datatype::{Packer, Unpacker};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::port::Port;
+
+/// The root that gives something to all in this operation, or lends it: all members must think alike of that (see
+/// [`gives`](Entry::gives)), whichever way each of them goes.
+fn giver(problem: &Problem) -> Option<u32> {
+    match problem {
+        Problem::Bcast { root, .. }
+        | Problem::Scatter { root, .. }
+        | Problem::Scatterv { root, .. } => Some(*root as u32),
+        Problem::Gather { root, block, .. } if *block as u64 >= LONG_BLOCK => Some(*root as u32),
+        _ => None,
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// What this process does in a call.
+    pub(super) fn describe(
+        &mut self,
+        seat: Seat,
+        call: &Prepared,
+        algorithm: Algorithm,
+    ) -> Result<Transfer> {
+        let problem = &call.problem;
+        self.share_caches(seat, usize::MAX, Pattern::by(algorithm, problem));
+        if let Some(root) = giver(problem) {
+            self.gives(seat, root)?;
+        }
+        match &call.data {
+            Data::Moved { send, recv } => self.describe_moves(seat, problem, send, recv),
+            Data::Reduced(data) => self.describe_reduction(seat, problem, data, algorithm),
+        }
+    }
+
+    fn describe_moves(
+        &mut self,
+        seat: Seat,
+        problem: &Problem,
+        send: &Places,
+        recv: &Places,
+    ) -> Result<Transfer> {
+        let me = seat.rank as usize;
+        let mut transfer = self.begun.transfer(seat);
+        match problem {
+            Problem::Barrier => meet(&mut transfer, seat),
+            Problem::Bcast { root, .. } if *root == me => {
+                let message = Outgoing::of_root(self, seat, self.packer_of(recv.first())?);
+                transfer.send(self.offered(seat, message));
+            }
+            Problem::Bcast { root, .. } => {
+                let into = self.unpacker_of(recv.first())?;
+                let is_shared = self.is_shared(seat, Audience::Everyone, into.remaining());
+                let message = Incoming::new(Source::Public(*root as u32), into);
+                transfer.receive(if is_shared { message.shared() } else { message });
+            }
+            Problem::Gather { root, .. } | Problem::Gatherv { root, .. } if *root != me => {
+                let block = self.packer_of(send.first())?;
+                self.contribute(&mut transfer, *root as u32, block)?;
+            }
+            Problem::Gather { .. } | Problem::Gatherv { .. } => {
+                let own = (send.first(), recv.get(me));
+                self.gather(&mut transfer, recv, own)?;
+            }
+            Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } if *root != me => {
+                let into = self.unpacker_of(recv.first())?;
+                transfer.receive(Incoming::new(Source::Private(*root as u32), into));
+            }
+            Problem::Scatter { .. } | Problem::Scatterv { .. } => {
+                for rank in seat.others() {
+                    let source = self.packer_of(send.get(rank as usize))?;
+                    transfer.send(Outgoing::new(self, seat, Audience::One(rank), source, 1));
+                }
+                transfer.let_fetch(self);
+                self.keep_own(&mut transfer, Pattern::Rooted, send.get(me), recv.first())?;
+            }
+            Problem::Allgather { in_place, .. } => {
+                let block = if *in_place { recv.get(me) } else { send.first() };
+                let out = self.packer_of(block)?;
+                transfer.send(Outgoing::exchanged(self, seat, Audience::Everyone, out));
+                let own = (send.first(), recv.get(me));
+                self.exchange_blocks(&mut transfer, recv, Pattern::EachToAll, own)?;
+            }
+            Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => {
+                let from = if *in_place { recv } else { send };
+                for rank in seat.others() {
+                    let source = self.packer_of(from.get(rank as usize))?;
+                    transfer.send(Outgoing::exchanged(self, seat, Audience::One(rank), source));
+                }
+                transfer.swap(*in_place);
+                let own = if *in_place { (None, None) } else { (send.get(me), recv.get(me)) };
+                self.exchange_blocks(&mut transfer, recv, Pattern::EachToEach, own)?;
+            }
+            _ => unreachable!("the other problems reduce"),
+        }
+        Ok(transfer)
+    }
+
+    /// What all give each other, and what this process keeps of its own.
+    fn exchange_blocks(
+        &mut self,
+        transfer: &mut Transfer,
+        recv: &Places,
+        pattern: Pattern,
+        (own, into): (Option<Place>, Option<Place>),
+    ) -> Result<()> {
+        transfer.let_fetch(self);
+        self.receive_all(transfer, recv, pattern)?;
+        self.keep_own(transfer, pattern, own, into)
+    }
+
+    /// Every other member's block comes in.
+    pub(super) fn receive_all(
+        &mut self,
+        transfer: &mut Transfer,
+        recv: &Places,
+        pattern: Pattern,
+    ) -> Result<()> {
+        let seat = transfer.seat();
+        let past = self.is_beyond_caches(seat, recv, pattern);
+        let from = pattern.source();
+        for rank in seat.others() {
+            let into = self.unpacker_of(recv.get(rank as usize))?;
+            let is_shared = self.is_shared(seat, Audience::One(seat.rank), into.remaining());
+            transfer.receive(match pattern {
+                Pattern::Rooted if is_shared => Incoming::new(from(rank), into).shared(),
+                Pattern::Rooted => Incoming::new(from(rank), into).past_caches(past),
+                _ => Incoming::exchanged(from(rank), into).past_caches(past),
+            });
+        }
+        transfer.come_short(seat.crowded && self.come_short(seat, recv));
+        Ok(())
+    }
+
+    /// This process keeps a block of its own, unless that is in place already: past the caches where none holds what
+    /// all have.
+    pub(super) fn keep_own(
+        &self,
+        transfer: &mut Transfer,
+        pattern: Pattern,
+        own: Option<Place>,
+        into: Option<Place>,
+    ) -> Result<()> {
+        let (Some(own), Some(into)) = (own, into) else { return Ok(()) };
+        let block = (self.packer(own)?, self.unpacker(into)?);
+        let past = match pattern {
+            Pattern::Rooted => false,
+            _ => self.exceeds_caches(transfer.seat(), pattern, block.0.remaining()),
+        };
+        transfer.keep_own(block, past);
+        Ok(())
+    }
+
+    pub(super) fn packer_of(&self, place: Option<Place>) -> Result<Packer> {
+        place.map_or(Ok(Packer::contiguous(UserBuffer::BOTTOM, 0)), |place| self.packer(place))
+    }
+
+    fn unpacker_of(&self, place: Option<Place>) -> Result<Unpacker> {
+        place.map_or(Ok(Unpacker::contiguous(UserBuffer::BOTTOM, 0)), |place| self.unpacker(place))
+    }
+
+    /// Whether all blocks from others may be one piece each that nobody fetches.
+    pub(super) fn come_short(&mut self, seat: Seat, blocks: &Places) -> bool {
+        let to = Audience::One(seat.neighbour());
+        let lens = (0..seat.size as usize).filter_map(|rank| blocks.get(rank));
+        lens.map(|place| place.bytes() as u64).all(|len| {
+            self.is_one_piece(seat, to, len)
+                && !self.port.memory_mut().is_better_shown(seat.board, to, len)
+        })
+    }
+
+    /// Whether a message is one piece.
+    pub(super) fn is_one_piece(&self, seat: Seat, to: Audience, len: u64) -> bool {
+        len <= self.port.memory().piece_max(seat.board, to) as u64
+    }
+}
+
+/// Everyone tells everyone that it is there.
+fn meet(transfer: &mut Transfer, seat: Seat) {
+    transfer.send(Outgoing::signal(Audience::Everyone));
+    for rank in seat.others() {
+        transfer.receive(Incoming::signal(Source::Public(rank)));
+    }
+    transfer.come_short(true);
+}
