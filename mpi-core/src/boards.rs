@@ -213,15 +213,7 @@ pub trait Boards {
     /// Shows `len` bytes at `at`, a whole message, which its readers fetch from there, if they all
     /// can, and there is room for a word about it now. The memory stays
     /// as it is, and nothing more is written in that stream, until [`Boards::shown`] says that it is taken.
-    /// An only reader may put what it makes of them at `back`, if that is not null.
-    fn show_piece(
-        &mut self,
-        board: BoardId,
-        to: Audience,
-        at: *const u8,
-        len: u64,
-        back: *mut u8,
-    ) -> bool;
+    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool;
 
     /// What has become of what was shown last.
     fn shown(&mut self, board: BoardId, to: Audience) -> Shown;
@@ -249,16 +241,6 @@ pub trait Boards {
         at: u64,
         len: u64,
     ) -> Option<*const u8>;
-
-    /// Copies what was made of a part of the piece apart that [`Boards::read_piece`] shows to where its writer
-    /// wants it, `at` bytes from the beginning; whether the writer wants any, and could be reached.
-    fn give_back_part(
-        &mut self,
-        board: BoardId,
-        from: Source,
-        at: u64,
-        bytes: RawBytes<'_>,
-    ) -> bool;
 
     /// Lends the member `to` the room for the message that it writes to this process alone in the operation of
     /// this number, if that may pay, and says whether it does: it may bring the message there ([`Boards::bring`]), and
@@ -289,7 +271,7 @@ pub trait Boards {
 
     /// Tells all members that this process goes no further on a board, and why: the number of an
     /// error class. It wakes those that sleep. When this returns nobody writes any more to the room of a fetch
-    /// that was under way, nor to where something was to be given back.
+    /// that was under way.
     fn renounce(&mut self, board: BoardId, why: i32);
 
     /// Why a member goes no further, if it said so.

@@ -281,9 +281,7 @@ fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
             board,
             to,
             sent.as_ptr(),
-            sent.len() as u64,
-            std::ptr::null_mut(),
-        );
+            sent.len() as u64);
         assert_eq!(shown, expected);
         let late = unreadable == Unreadable::Late;
         if shown {

@@ -24,16 +24,13 @@ pub struct Apart {
     pub at: Lies,
     /// Number of bytes.
     pub len: u64,
-    /// The address there of as many bytes for what the reader makes of them, or 0.
-    pub back: u64,
 }
 
 impl Apart {
-    /// Where `wanted` bytes from this place of it on lie, and the address for what is made of them; nothing
-    /// if it has not so many.
-    pub fn part(self, from: u64, wanted: u64) -> Option<(Lies, u64)> {
+    /// Where `wanted` bytes from this place of it on lie; nothing if it has not so many.
+    pub fn part(self, from: u64, wanted: u64) -> Option<Lies> {
         let is_there = from.checked_add(wanted).is_some_and(|end| end <= self.len);
-        is_there.then(|| (self.at.further(from), self.back.wrapping_add(from)))
+        is_there.then(|| self.at.further(from))
     }
 }
 

@@ -294,7 +294,7 @@ impl Board {
 
     /// Tells the member who lent the room whether the message is there.
     pub fn have_brought(&mut self, to: u32, len: u64, is_there: bool) {
-        let nothing = Apart { at: Lies::default(), len, back: 0 };
+        let nothing = Apart { at: Lies::default(), len };
         if is_there {
             self.private[to as usize].show(nothing);
         }

@@ -13,7 +13,7 @@ use crate::conformance::pattern;
 
 /// A message that nothing comes back of.
 fn apart(at: *const u8, len: u64) -> Apart {
-    Apart { at: Lies { address: at.expose_provenance() as u64, offset: 0 }, len, back: 0 }
+    Apart { at: Lies { address: at.expose_provenance() as u64, offset: 0 }, len }
 }
 
 /// Memory for the parts of a board, and its members' views.
@@ -188,7 +188,7 @@ fn what_is_shown_goes_to_readers_that_all_fetch() {
             let apart = views[reader].apart(from).unwrap();
             assert_eq!(apart, super::tests::apart(bytes.as_ptr(), 100_000));
             let lies = Lies { address: apart.at.address + 99_000, offset: 0 };
-            assert_eq!(apart.part(99_000, 1000), Some((lies, 99_000)));
+            assert_eq!(apart.part(99_000, 1000), Some(lies));
             assert_eq!((apart.part(99_000, 1001), apart.part(u64::MAX, 2)), (None, None));
             views[reader].consume(from);
             assert!(views[0].has_come(reader_comes));

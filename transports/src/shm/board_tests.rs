@@ -50,10 +50,7 @@ fn a_long_message_is_shown_where_that_pays() {
     }
     let bytes = pattern(3, 100_000);
     let (mut world, board) = at_a_board(&through, 1);
-    assert!(
-        !world.transport(0).show_piece(board, one, bytes.as_ptr(), 100_000, std::ptr::null_mut()),
-        "none consents"
-    );
+    assert!(!world.transport(0).show_piece(board, one, bytes.as_ptr(), 100_000), "none consents");
 }
 
 #[test]
@@ -67,7 +64,7 @@ fn what_is_shown_fills_the_room_there_is_and_no_more() {
         (bytes.as_ptr(), u64::MAX, 40_000),
         (std::ptr::null(), 100_000, 50_000),
     ] {
-        assert!(world.transport(0).show_piece(board, to, address, len, std::ptr::null_mut()));
+        assert!(world.transport(0).show_piece(board, to, address, len));
         let piece = world.transport(1).read_piece(board, from).unwrap();
         assert_eq!((piece.len, piece.apart), (0, len));
         target.fill(7);
@@ -85,13 +82,7 @@ fn what_is_shown_fills_the_room_there_is_and_no_more() {
         }
         assert_eq!(world.transport(0).shown(board, to), Shown::Taken);
     }
-    assert!(!world.transport(0).show_piece(
-        board,
-        to,
-        bytes.as_ptr(),
-        100_000,
-        std::ptr::null_mut()
-    ));
+    assert!(!world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000));
 }
 
 #[test]
@@ -172,8 +163,7 @@ fn what_both_have_mapped_is_copied_by_the_reader_without_the_kernel() {
         let (mut world, board) = at_a_board(&small(), 1);
         let bytes = mapped(&mut world, 0, 3, 100_000);
         let (to, from) = (Audience::Everyone, Source::Public(0));
-        let nowhere = std::ptr::null_mut();
-        assert!(world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000, nowhere));
+        assert!(world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000));
         assert_eq!(world.transport(1).read_piece(board, from).unwrap().apart, 100_000);
         let mut target = vec![7u8; 100_000];
         let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), room);
@@ -194,8 +184,7 @@ fn a_part_of_what_both_have_mapped_is_copied_from_its_place() {
     let (mut world, board) = at_a_board(&small(), 1);
     let bytes = mapped(&mut world, 0, 3, 100_000);
     let (to, from) = (Audience::One(1), Source::Private(0));
-    let nowhere = std::ptr::null_mut();
-    assert!(world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000, nowhere));
+    assert!(world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000));
     assert!(world.transport(1).read_piece(board, from).is_some());
     let mut target = vec![7u8; 1000];
     let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 1000);

@@ -257,15 +257,8 @@ impl Boards for Shm {
         len >= MAPPED_BYTES && self.copying_in_place_pays(board, to, at, len)
     }
 
-    fn show_piece(
-        &mut self,
-        board: BoardId,
-        to: Audience,
-        at: *const u8,
-        len: u64,
-        back: *mut u8,
-    ) -> bool {
-        let apart = Apart { at: self.lies(at, len), len, back: back.expose_provenance() as u64 };
+    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        let apart = Apart { at: self.lies(at, len), len };
         let shown = self.boards.get(board).is_some_and(|board| board.show(to, apart));
         if shown {
             self.wake_audience(board, to);
@@ -295,7 +288,7 @@ impl Boards for Shm {
         let Some(on) = self.boards.get(board) else { return false };
         let Some(apart) = on.apart(from) else { return false };
         let (writer, wanted) = (on.member(from.rank()), into.remaining());
-        let fetched = apart.part(at, wanted).is_some_and(|(at, _)| {
+        let fetched = apart.part(at, wanted).is_some_and(|at| {
             self.pull_in_place(writer, at, wanted, false, into)
                 || self.pull_alone(writer, at.address, wanted, into) == Pulled::Done
         });
@@ -313,19 +306,8 @@ impl Boards for Shm {
         len: u64,
     ) -> Option<*const u8> {
         let on = self.boards.get(board)?;
-        let ((lies, _), writer) = (on.apart(from)?.part(at, len)?, on.member(from.rank()));
+        let (lies, writer) = (on.apart(from)?.part(at, len)?, on.member(from.rank()));
         self.in_place(writer, lies, len).map(<*mut u8>::cast_const)
-    }
-
-    fn give_back_part(
-        &mut self,
-        board: BoardId,
-        from: Source,
-        at: u64,
-        bytes: RawBytes<'_>,
-    ) -> bool {
-        let _ = (board, from, at, bytes);
-        false
     }
 
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {

@@ -181,16 +181,9 @@ impl Boards for SimPort {
         len >= SHOWN_BYTES && !self.has_large_pieces()
     }
 
-    fn show_piece(
-        &mut self,
-        board: BoardId,
-        to: Audience,
-        at: *const u8,
-        len: u64,
-        back: *mut u8,
-    ) -> bool {
-        let [address, back] = [at, back].map(|at| at.expose_provenance() as u64);
-        let apart = Apart { at: Lies { address, offset: 0 }, len, back };
+    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        let address = at.expose_provenance() as u64;
+        let apart = Apart { at: Lies { address, offset: 0 }, len };
         let shown = self.board(board).is_some_and(|board| board.show(to, apart));
         if shown {
             self.nudge_audience(board, to);
@@ -231,7 +224,7 @@ impl Boards for SimPort {
         let Some(on) = self.board(board) else { return false };
         let Some(apart) = on.apart(from) else { return false };
         let wanted = into.remaining();
-        let Some((Lies { address, .. }, _)) = apart.part(at, wanted).filter(|_| fetched) else {
+        let Some(Lies { address, .. }) = apart.part(at, wanted).filter(|_| fetched) else {
             on.refuse(from);
             return false;
         };
@@ -248,26 +241,10 @@ impl Boards for SimPort {
         at: u64,
         len: u64,
     ) -> Option<*const u8> {
-        let (lies, _) = self.board(board)?.apart(from)?.part(at, len)?;
+        let lies = self.board(board)?.apart(from)?.part(at, len)?;
         let fetched = self.network.borrow_mut().chance(FETCHED);
         let place = std::ptr::with_exposed_provenance(lies.address as usize);
         fetched.then_some(place)
-    }
-
-    fn give_back_part(
-        &mut self,
-        board: BoardId,
-        from: Source,
-        at: u64,
-        bytes: RawBytes<'_>,
-    ) -> bool {
-        let Some(on) = self.board(board) else { return false };
-        let Some(apart) = on.apart(from).filter(|apart| apart.back != 0) else { return false };
-        let Some((_, back)) = apart.part(at, bytes.len() as u64) else { return false };
-        let back = std::ptr::with_exposed_provenance_mut(back as usize);
-        // SAFETY: as in `fetch_piece`: the writer keeps as many bytes for what is made of the piece.
-        unsafe { bytes.copy_to(back) };
-        true
     }
 
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {

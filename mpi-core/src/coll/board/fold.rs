@@ -49,8 +49,6 @@ pub(super) struct Fold {
     pub fetched_at: *const u8,
     /// They have not: they are read where they lie, until the last one.
     pub in_place: bool,
-    /// Bytes of a message that are of no use here but come all the same.
-    pub rest: usize,
 }
 
 impl Fold {
@@ -63,7 +61,7 @@ impl Fold {
         let tile = (most / task.unit).max(1) * task.unit;
         let mut scratch = std::mem::take(&mut entry.board_scratch);
         scratch.taken.clear();
-        scratch.taken.resize(seat.size as usize, task.message.0);
+        scratch.taken.resize(seat.size as usize, 0);
         let mut fold = Fold::at_start(seat, task, tile, scratch);
         let longest = tile.min(task.len);
         if task.into.is_none() {
@@ -93,7 +91,6 @@ impl Fold {
             fetched: 0..0,
             fetched_at: std::ptr::null(),
             in_place: false,
-            rest: 0,
         }
     }
 
@@ -103,7 +100,7 @@ impl Fold {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.base >= self.task.len && self.rest == 0
+        self.base >= self.task.len
     }
 
     /// Who is told the result.
@@ -116,24 +113,24 @@ impl Fold {
         !self.is_done() && from == self.source(from.rank())
     }
 
-    /// The rank whose operand is next, or the rest of whose message.
+    /// The rank whose operand is next.
     pub(super) fn awaited(&self) -> Option<u32> {
-        if self.base >= self.task.len {
-            return self.drained();
+        if self.is_done() {
+            return None;
         }
         let next = self.nth((self.stage + 1).min(self.terms - 1));
         let rank = if next == self.seat.rank { self.nth(0) } else { next };
         (rank != self.seat.rank).then_some(rank)
     }
 
-    /// Whether the operand of `rank`, or the rest of its message, is due and has not come.
+    /// Whether the operand of `rank` is due and has not come.
     pub(super) fn lacks<P: Port>(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
         let due = self.nth((self.stage + 1).min(self.terms - 1)) == rank
             || self.stage == 0 && self.nth(0) == rank;
-        let open = self.base < self.task.len && self.stage + 1 < self.terms.max(2);
-        let drains = self.base >= self.task.len && self.drained() == Some(rank);
+        let open = !self.is_done() && self.stage + 1 < self.terms.max(2);
         let from = self.source(rank);
-        (drains || open && due && rank != self.seat.rank)
+        open && due
+            && rank != self.seat.rank
             && entry.port.memory_mut().read_piece(self.seat.board, from).is_none()
     }
 
@@ -180,9 +177,6 @@ impl Fold {
     ) -> Result<bool> {
         if self.is_done() {
             return Ok(false);
-        }
-        if self.base >= self.task.len {
-            return self.pass_over(entry);
         }
         if self.stage + 1 >= self.terms.max(2) {
             return Ok(self.pass_on(entry, free));
@@ -308,15 +302,12 @@ mod tests {
             len: 8,
             order: Order::Down(1),
             streams: Streams::Private,
-            message: (8, 24),
             to: None,
             follows: false,
         };
-        let mut fold = Fold { rest: 8, ..Fold::at_start(seat, task, 8, Scratch::default()) };
+        let mut fold = Fold::at_start(seat, task, 8, Scratch::default());
         assert_eq!((fold.awaited(), fold.is_done()), (Some(0), false));
         fold.base = 8;
-        assert_eq!((fold.awaited(), fold.is_done()), (Some(0), false));
-        fold.rest = 0;
         assert_eq!((fold.awaited(), fold.is_done()), (None, true));
     }
 }

@@ -14,17 +14,15 @@
 //! for long blocks, `across` where two show each other long vectors, and `chains` where ranks that share processors pass
 //! sums on. `run` runs a description to its end; `begun` begins one, and keeps the queue of those that are under way.
 //!
-//! What is not a transfer: a barrier after which one process goes on first (`turns`), a long reduction of two ranks who
-//! aid each other (`aided`), and the short way of small calls: `quick`, `quick_varied` and `quick_reduced`, with
-//! `fold_short`, of which `listed` writes the shortest, `quick_left` says what of them stays where it lies, and
-//! `begun_quick` leads from there into the queue.
+//! What is not a transfer: a barrier after which one process goes on first (`turns`), and the short way of small calls:
+//! `quick`, `quick_varied` and `quick_reduced`, with `fold_short`, of which `listed` writes the shortest, `quick_left`
+//! says what of them stays where it lies, and `begun_quick` leads from there into the queue.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
 //! so do all later calls that would use it.
 
 mod across;
-mod aided;
 mod begun;
 mod begun_quick;
 mod chains;

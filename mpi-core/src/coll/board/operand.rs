@@ -2,8 +2,7 @@
 //! read if that is mapped, and from which they are fetched otherwise, by parts that stay in the cache while they are
 //! reduced.
 //!
-//! An operand may be a section of a message. Who cannot fetch one after all is sent the whole message in
-//! pieces, and passes over what is of no use.
+//! Who cannot fetch one after all is sent it in pieces.
 //!
 //! Enters: the rank whose operand is next. Leaves: where it lies and how much of it is there, until
 //! that is used up.
@@ -48,8 +47,8 @@ impl Fold {
         }
         let taken = self.scratch.taken[rank as usize];
         let Some(here) = piece.len.checked_sub(taken) else { return Err(differs(rank, 0)) };
-        let (begin, whole) = self.task.message;
-        let end = begin + self.base + self.off + here;
+        let whole = self.task.len;
+        let end = self.base + self.off + here;
         let fits = end <= whole && (end == whole) == piece.last;
         if here == 0 || !here.is_multiple_of(self.task.unit) || !fits {
             return Err(differs(rank, end.saturating_sub(whole) as u64));
@@ -75,7 +74,7 @@ impl Fold {
     /// What is next of what was fetched, if that is not used up.
     #[inline]
     fn fetched_part(&self) -> Option<(*const u8, usize)> {
-        let at = self.task.message.0 + self.base + self.off;
+        let at = self.base + self.off;
         let is_there = self.fetched.contains(&at);
         let place = self.fetched_at.wrapping_add(at - self.fetched.start.min(at));
         is_there.then(|| (place, self.fetched.end - at))
@@ -91,12 +90,10 @@ impl Fold {
         rank: u32,
         piece: Piece,
     ) -> Result<Option<(*const u8, usize)>> {
-        let (begin, whole) = self.task.message;
-        if piece.apart != whole as u64 {
-            return Err(differs(rank, piece.apart.saturating_sub(whole as u64)));
+        let (at, end) = (self.base + self.off, self.task.len);
+        if piece.apart != end as u64 {
+            return Err(differs(rank, piece.apart.saturating_sub(end as u64)));
         }
-        let at = begin + self.base + self.off;
-        let end = begin + self.task.len;
         let (board, from) = (self.seat.board, self.source(rank));
         if let Some(place) =
             entry.port.memory_mut().part_in_place(board, from, at as u64, (end - at) as u64)
@@ -139,36 +136,8 @@ impl Fold {
     #[cold]
     fn refused<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) {
         entry.port.memory_mut().consume_piece(self.seat.board, self.source(rank));
-        let (begin, whole) = self.task.message;
-        self.rest = whole - begin - self.task.len;
         self.task.streams = Streams::Private;
         self.fetched = 0..0;
-    }
-
-    /// The rank of whose message more comes although it is of no use here: the other one of two, since
-    /// no others fetch by parts.
-    pub(super) fn drained(&self) -> Option<u32> {
-        (self.rest > 0).then(|| 1 - self.seat.rank)
-    }
-
-    /// Passes over what is of no use here; whether there was any.
-    #[cold]
-    pub(super) fn pass_over<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<bool> {
-        let Some(rank) = self.drained() else { return Ok(false) };
-        let (mut moved, from) = (false, self.source(rank));
-        while self.rest > 0
-            && let Some(piece) = entry.port.memory_mut().read_piece(self.seat.board, from)
-        {
-            let taken = std::mem::take(&mut self.scratch.taken[rank as usize]);
-            let here = piece.len.saturating_sub(taken);
-            if here > self.rest || piece.last != (here == self.rest) {
-                return Err(differs(rank, here.saturating_sub(self.rest) as u64));
-            }
-            self.rest -= here;
-            entry.port.memory_mut().consume_piece(self.seat.board, from);
-            moved = true;
-        }
-        Ok(moved)
     }
 
     /// Notes that `len` bytes of the operand of `rank` are used up.

@@ -195,13 +195,8 @@ impl<P: Port> Entry<'_, P> {
     }
 }
 
-/// Bytes of the share of each of `size` processes.
-pub(super) fn share_bytes(len: usize, size: usize, unit: usize) -> usize {
-    whole_share(len.div_ceil(size), unit)
-}
-
-/// The next length of a share: whole elements and, if it can be, whole lines.
-pub(super) fn whole_share(bytes: usize, unit: usize) -> usize {
+/// Bytes of the share of each of `size` processes: whole elements and, if it can be, whole lines.
+fn share_bytes(len: usize, size: usize, unit: usize) -> usize {
     let grain = if SHARE_BYTES.is_multiple_of(unit) { SHARE_BYTES } else { unit };
-    bytes.next_multiple_of(grain)
+    len.div_ceil(size).next_multiple_of(grain)
 }

@@ -19,15 +19,10 @@ impl<P: Port> Entry<'_, P> {
         call: &Prepared,
         algorithm: Algorithm,
     ) -> Result<()> {
-        let run = |entry: &mut Self| {
+        let run = |entry: &mut Self| match call.problem {
             // It may go through one process, who waits for all and tells them then.
-            if matches!(call.problem, Problem::Barrier) {
-                return entry.meet_at_board(seat);
-            }
-            match entry.aided(seat, call, algorithm) {
-                Some(reduction) => entry.reduce_aided(reduction),
-                None => entry.describe(seat, call, algorithm)?.run(entry),
-            }
+            Problem::Barrier => entry.meet_at_board(seat),
+            _ => entry.describe(seat, call, algorithm)?.run(entry),
         };
         self.over_board(seat, run).map(drop)
     }

@@ -42,11 +42,10 @@ impl Outgoing {
         match &self.way {
             Way::Written | Way::Again(_) => None,
             Way::Open => {
-                let (run, nowhere) = (self.source.as_contiguous(), std::ptr::null_mut());
-                let mut show = |(at, len)| {
-                    entry.port.memory_mut().show_piece(seat.board, self.to, at, len, nowhere)
-                };
-                let shown = run.is_some_and(&mut show);
+                let run = self.source.as_contiguous();
+                let shown = run.is_some_and(|(at, len)| {
+                    entry.port.memory_mut().show_piece(seat.board, self.to, at, len)
+                });
                 self.way = if shown { Way::Shown } else { Way::Written };
                 shown.then_some(true)
             }

@@ -81,8 +81,6 @@ pub(super) struct Task {
     pub len: usize,
     pub order: Order,
     pub streams: Streams,
-    /// Where the operands of others begin in their messages, and bytes of such a message.
-    pub message: (usize, usize),
     /// Who is told the result.
     pub to: Option<Audience>,
     /// The result overwrites the contribution, which is still going out to everyone.
@@ -118,7 +116,6 @@ impl Job {
             len,
             order,
             streams,
-            message: (0, len),
             to: None,
             follows: false,
         }

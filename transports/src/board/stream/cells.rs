@@ -27,8 +27,8 @@ const HEAD_BYTES: usize = size_of::<Cell>() - LINE_BYTES;
 const _: () = assert!(size_of::<Cell>() == 64 && HEAD_BYTES == 16);
 
 impl Cell {
-    pub(super) fn set_apart(&self, Apart { at: Lies { address, offset }, len, back }: Apart) {
-        for (word, value) in self.payload.iter().zip([address, len, back, offset]) {
+    pub(super) fn set_apart(&self, Apart { at: Lies { address, offset }, len }: Apart) {
+        for (word, value) in self.payload.iter().zip([address, len, offset]) {
             word.store(value, Ordering::Relaxed);
         }
     }
@@ -38,9 +38,9 @@ impl Cell {
         if self.form.load(Ordering::Relaxed) != APART {
             return None;
         }
-        let [address, len, back, offset] =
+        let [address, len, offset] =
             std::array::from_fn(|word| self.payload[word].load(Ordering::Relaxed));
-        Some(Apart { at: Lies { address, offset }, len, back })
+        Some(Apart { at: Lies { address, offset }, len })
     }
 }
 
