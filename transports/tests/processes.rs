@@ -277,11 +277,7 @@ fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
     let start = Instant::now();
     let patient = || assert!(start.elapsed() < PATIENCE, "nothing has come");
     if rank.rank == 0 {
-        let shown = rank.port.memory_mut().show_piece(
-            board,
-            to,
-            sent.as_ptr(),
-            sent.len() as u64);
+        let shown = rank.port.memory_mut().show_piece(board, to, sent.as_ptr(), sent.len() as u64);
         assert_eq!(shown, expected);
         let late = unreadable == Unreadable::Late;
         if shown {
