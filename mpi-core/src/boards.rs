@@ -134,9 +134,7 @@ pub const SHORT_PIECE: usize = 512;
 /// From this many bytes on it counts where a piece lies, if processors are shared.
 pub const LONG_PIECE: usize = 8 << 10;
 
-/// Where processors are shared, a root lends the room for blocks of so many bytes, and goes first where it has a
-/// say. OSU, gather on 4 and 8 ranks of two processors through rings, so, and Intel MPI: 64 KiB 12.4, 9.6 and
-/// 13.7 µs, 15.9, 12.7 and 13.7, 256 KiB 48, 26 and 41, 62, 55 and 58, 1 MiB 218, 179 and 198, 280, 210 and 240.
+/// Where processors are shared, a message of one to all is copied from memory that all have mapped from so many bytes on.
 pub const LONG_BLOCK: u64 = 64 << 10;
 
 /// From this many bytes on the only other member copies a message from memory that both have mapped. IMB on two
@@ -241,20 +239,6 @@ pub trait Boards {
         at: u64,
         len: u64,
     ) -> Option<*const u8>;
-
-    /// Lends the member `to` the room for the message that it writes to this process alone in the operation of
-    /// this number, if that may pay, and says whether it does: it may bring the message there ([`Boards::bring`]), and
-    /// does not have to.
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool;
-
-    /// Ends all loans; the first member from this rank on that is still writing to what it was lent. Ask again,
-    /// then, before the room is anybody else's.
-    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32>;
-
-    /// Brings a whole message to the room that the member `to` has lent for it in the operation of this number;
-    /// if not, it is to be written. The reader finds a piece apart, and [`Boards::fetch_piece`] says
-    /// that it is there.
-    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool;
 
     /// The next piece of a stream, if it has come.
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece>;

@@ -64,21 +64,12 @@ pub mod udp;
 #[cfg(not(loom))]
 pub mod verbs;
 
-#[cfg(all(loom, test))]
-#[path = "board/apart.rs"]
-mod apart;
 #[cfg(loom)]
 #[path = "shm/lane.rs"]
 pub mod lane;
 #[cfg(all(loom, test))]
 #[path = "shm/lane_model.rs"]
 mod lane_model;
-#[cfg(all(loom, test))]
-#[path = "board/loan_model.rs"]
-mod loan_model;
-#[cfg(all(loom, test))]
-#[path = "board/loans.rs"]
-mod loans;
 #[cfg(all(loom, test))]
 #[path = "rdma/pin/notices.rs"]
 mod notices;

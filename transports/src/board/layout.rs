@@ -2,7 +2,6 @@
 //! of its streams, and room for the bodies of longer pieces. Offsets follow from the number of
 //! members alone, so they are the same at all of them. Pages are touched when used.
 
-use super::loans::Terms;
 use crate::sys::memory::{PAGE, populate};
 
 /// Pieces of a stream that may be under way.
@@ -21,10 +20,6 @@ const COUNTERS: usize = 2;
 const FAREWELL_STRIDE: usize = 128;
 /// Bytes from a counter to the consent of its owner.
 pub(super) const CONSENT: usize = 16;
-/// Bytes from the first counter for a writer to its second line: the terms of what their owner lends that writer, and
-/// behind them the word by which the owner claims what that writer lends.
-const LOAN: usize = 64;
-const CLAIM: usize = LOAN + size_of::<Terms>();
 /// Room for bodies of the stream that everyone reads: about what the second-level caches of two
 /// processors hold. Of 256 KiB, 1, 2 and 4 MiB this was the best on the whole.
 const PUBLIC_ROOM: usize = 2 << 20;
@@ -90,16 +85,6 @@ impl Layout {
         }
     }
 
-    /// The terms of what the owner lends to `borrower`.
-    pub(super) fn loan(self, borrower: usize) -> usize {
-        self.counter(borrower, Stream::Public) + LOAN
-    }
-
-    /// The word by which the owner claims what `lender` lends it.
-    pub(super) fn claim(self, lender: usize) -> usize {
-        self.counter(lender, Stream::Public) + CLAIM
-    }
-
     /// The owner's farewell.
     pub(super) fn farewell(self) -> usize {
         self.counter(self.size, Stream::Public).next_multiple_of(PAGE)
@@ -146,15 +131,15 @@ mod tests {
         for size in (2..70).chain([256, 1000]) {
             let layout = Layout::new(size);
             let last = size as usize - 1;
-            assert!(layout.claim(last) + 8 <= layout.public_cells());
-            const { assert!(CONSENT + 16 <= LOAN && CLAIM + 8 <= COUNTER_STRIDE) };
+            const { assert!(CONSENT + 16 <= COUNTER_STRIDE) };
             assert_eq!(layout.public_cells() % ALIGN, 0);
             let counters = (0..size as usize).flat_map(|writer| {
                 [Stream::Public, Stream::Private].map(|stream| layout.counter(writer, stream))
             });
             let pairs: BTreeSet<usize> = counters.map(|counter| counter / COUNTER_STRIDE).collect();
             assert_eq!(pairs.len(), 2 * size as usize, "each has a pair of lines for itself");
-            assert!(layout.claim(last).next_multiple_of(PAGE) <= layout.farewell());
+            let last_counter = layout.counter(last, Stream::Private) + COUNTER_STRIDE;
+            assert!(last_counter.next_multiple_of(PAGE) <= layout.farewell());
             assert_eq!(layout.farewell() % PAGE, 0, "counters have pages for themselves");
             assert_eq!(layout.private_cells(0), layout.public_cells() + CELLS * PUBLIC_CELL);
             assert!(layout.private_cells(last) + CELLS * PRIVATE_CELL <= layout.public_body());

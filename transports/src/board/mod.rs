@@ -5,7 +5,6 @@
 mod apart;
 mod farewell;
 mod layout;
-mod loans;
 mod parts;
 mod stream;
 #[cfg(test)]
@@ -19,7 +18,6 @@ use mpi_core::port::PeerId;
 pub use apart::{Apart, Lies};
 use farewell::Farewell;
 pub use layout::{ALIGN, Layout};
-use loans::Loan;
 use parts::{Parts, Turns};
 use stream::{Answer, Inbound, Outbound};
 
@@ -45,11 +43,6 @@ pub struct Board {
     from_public: Vec<Inbound>,
     from_private: Vec<Inbound>,
     turns: Vec<Turns>,
-    /// What this process lends to others, and they to it.
-    given: Vec<Loan>,
-    taken: Vec<Loan>,
-    /// The operation for which it has lent, and how much to whom.
-    lent: Option<(u32, Vec<u64>)>,
     farewells: Vec<Farewell>,
     members: Vec<PeerId>,
     part: u64,
@@ -82,8 +75,6 @@ impl Board {
         let all = 0..members.len();
         // SAFETY: the caller's promise.
         let parts = unsafe { Parts::new(me, mark, bases) };
-        let taken: Vec<Loan> = all.clone().map(|lender| parts.loan(lender, me)).collect();
-        all.clone().filter(|other| *other != me).for_each(|other| taken[other].give_up());
         Board {
             rank: me,
             public: parts.public(),
@@ -91,9 +82,6 @@ impl Board {
             from_public: all.clone().map(|of| parts.public_of(of)).collect(),
             from_private: all.clone().map(|of| parts.private_of(of)).collect(),
             turns: all.clone().map(|of| parts.turns(of)).collect(),
-            given: all.clone().map(|borrower| parts.loan(me, borrower)).collect(),
-            taken,
-            lent: None,
             farewells: all.map(|of| parts.farewell(of)).collect(),
             members,
             part,
@@ -252,60 +240,6 @@ impl Board {
     /// Whether this member has yet to read something that was written to everyone.
     pub fn lags(&self, rank: u32) -> bool {
         self.public.lags((rank - u32::from(rank > self.rank as u32)) as usize)
-    }
-
-    /// Lends `len` bytes that lie there to this member for one operation.
-    pub fn lend(&mut self, to: u32, operation: u32, at: Lies, len: u64) {
-        let none = || (operation, vec![0; self.members.len()]);
-        let (of, lens) = self.lent.get_or_insert_with(none);
-        debug_assert_eq!(*of, operation, "loans of another operation have not been ended");
-        lens[to as usize] = len;
-        self.given[to as usize].lend(operation, at, len);
-    }
-
-    /// Whether so many bytes are lent to this member.
-    fn has_lent(&self, to: u32, len: u64) -> bool {
-        self.lent.as_ref().is_some_and(|(_, lens)| len > 0 && lens[to as usize] == len)
-    }
-
-    /// Ends all loans; the first member from this rank on that is still writing.
-    pub fn take_back(&mut self, from: u32) -> Option<u32> {
-        let (operation, lens) = self.lent.as_ref()?;
-        let lent = || (0u32..).zip(lens).filter(|(_, len)| **len > 0).map(|(to, _)| to);
-        lent().for_each(|to| self.given[to as usize].end());
-        let writes = |to: &u32| *to >= from && self.given[*to as usize].is_claimed(*operation);
-        let writing = lent().find(writes);
-        if writing.is_none() {
-            self.lent = None;
-        }
-        writing
-    }
-
-    /// Where the room lies that this member has lent for a message of `len` bytes, if it can be told afterwards that
-    /// the message is there ([`Board::have_brought`]). Until then the room is claimed.
-    pub fn borrow(&mut self, from: u32, operation: u32, len: u64) -> Option<Lies> {
-        let room = self.taken[from as usize].claim(operation, len)?;
-        if self.private[from as usize].may_show() {
-            return Some(room);
-        }
-        self.taken[from as usize].give_up();
-        None
-    }
-
-    /// Tells the member who lent the room whether the message is there.
-    pub fn have_brought(&mut self, to: u32, len: u64, is_there: bool) {
-        let nothing = Apart { at: Lies::default(), len };
-        if is_there {
-            self.private[to as usize].show(nothing);
-        }
-        self.taken[to as usize].give_up();
-    }
-
-    /// Whether the piece apart that `peek` shows is already where it belongs: its length.
-    pub fn is_brought(&mut self, from: Source) -> Option<u64> {
-        let Apart { at, len, .. } = self.inbound(from).apart()?;
-        let Source::Private(rank) = from else { return None };
-        (at == Lies::default() && self.has_lent(rank, len)).then_some(len)
     }
 
     /// Tells the member of this rank that this process fetches what it shows.

@@ -1,11 +1,9 @@
-//! The parts of a board, and what one member makes of them when it opens the board: the ends of streams, and
-//! what members lend each other.
+//! The parts of a board, and what one member makes of them when it opens the board: the ends of streams.
 //!
 //! Enters: where each member's part lies. Leaves: views of it, at the places that [`Layout`] tells.
 
 use super::farewell::Farewell;
 use super::layout::{Layout, PRIVATE_CELL, PUBLIC_CELL, Stream};
-use super::loans::Loan;
 use super::stream::{Cells, Inbound, Outbound, Room};
 use crate::lap::Worn;
 use crate::sync::AtomicU64;
@@ -111,13 +109,5 @@ impl Parts {
     pub(super) fn farewell(&self, of: usize) -> Farewell {
         // SAFETY: within the part of `of`, by the layout; the rest is the promise made to `new`.
         unsafe { Farewell::new(self.at(of, self.layout.farewell()).cast_const().cast(), self.mark) }
-    }
-
-    /// What `lender` lends to `borrower`.
-    pub(super) fn loan(&self, lender: usize, borrower: usize) -> Loan {
-        let terms = self.at(lender, self.layout.loan(borrower)).cast_const();
-        let claim = self.at(borrower, self.layout.claim(lender)).cast_const();
-        // SAFETY: within their parts, by the layout; the rest is the promise made to `new`.
-        unsafe { Loan::new(terms.cast(), claim.cast(), self.mark) }
     }
 }

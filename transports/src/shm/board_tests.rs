@@ -85,69 +85,6 @@ fn what_is_shown_fills_the_room_there_is_and_no_more() {
     assert!(!world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000));
 }
 
-#[test]
-fn a_message_is_brought_to_the_room_that_its_reader_lends_for_it() {
-    let across = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
-    let through = ShmSettings { bulk: Bulk::Pipeline, ..small() };
-    // More ranks than there are processors.
-    let many = 10_000;
-    for (settings, on_node, len, lent, operation, comes) in [
-        (&across, many, 100_000, 100_000, 5, true),
-        (&across, many, 90_000, 100_000, 5, false),
-        (&across, many, 100_000, 100_000, 4, false),
-        (&across, many, 10_000, 10_000, 5, false),
-        (&across, 1, 100_000, 100_000, 5, false),
-        (&through, many, 100_000, 100_000, 5, false),
-    ] {
-        let (mut world, board) = at_a_board(settings, on_node);
-        let (bytes, mut target) = (pattern(3, len), vec![7u8; lent]);
-        let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), len as u64);
-        let mut room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), lent as u64);
-        let is_lent = world.transport(1).lend_room(board, 0, 5, &room);
-        let pays = lent == 100_000 && on_node == many && settings.bulk == Bulk::CrossMemory;
-        assert_eq!(is_lent, pays);
-        assert_eq!(
-            world.transport(0).bring(board, 1, operation, &source),
-            comes,
-            "{len} of {lent}"
-        );
-        let piece = world.transport(1).read_piece(board, Source::Private(0));
-        assert_eq!(piece.map(|piece| piece.apart), comes.then_some(len as u64));
-        if comes {
-            let from = Source::Private(0);
-            let fetched = world.transport(1).fetch_piece(
-                board,
-                from,
-                &mut room,
-                Mover::Reader { past: false },
-            );
-            assert_eq!((fetched, room.remaining()), (Fetched::Whole(len as u64), 0));
-            world.transport(1).consume_piece(board, from);
-        }
-        assert_eq!(world.transport(1).take_rooms_back(board, 0), None);
-        assert!(!world.transport(0).bring(board, 1, 5, &source), "the loan has ended");
-        assert!(if comes { target == bytes } else { target.iter().all(|byte| *byte == 7) });
-    }
-}
-
-#[test]
-fn what_cannot_be_brought_is_written_and_no_more_is_tried() {
-    let across = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
-    let (mut world, board) = at_a_board(&across, 10_000);
-    let bytes = pattern(3, 100_000);
-    let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), 100_000);
-    let nowhere = Unpacker::contiguous(UserBuffer(std::ptr::null_mut()), 100_000);
-    let mut target = vec![7u8; 100_000];
-    let room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 100_000);
-    for room in [&nowhere, &room] {
-        assert!(world.transport(1).lend_room(board, 0, 5, room));
-        assert!(!world.transport(0).bring(board, 1, 5, &source));
-        assert_eq!(world.transport(1).read_piece(board, Source::Private(0)), None);
-        assert_eq!(world.transport(1).take_rooms_back(board, 0), None);
-    }
-    assert!(target.iter().all(|byte| *byte == 7));
-}
-
 /// Memory of a process that both have mapped, filled with a pattern.
 fn mapped(world: &mut World<Shm>, rank: usize, seed: u64, len: usize) -> &'static mut [u8] {
     let memory = world.transport(rank).allocate(len, 1).unwrap();

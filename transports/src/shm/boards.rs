@@ -5,7 +5,7 @@
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece,
+    Audience, BoardId, Boards, Copying, Fetched, MAPPED_BYTES, Meeting, Mover, Piece,
     Share, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
@@ -307,26 +307,6 @@ impl Boards for Shm {
         let on = self.boards.get(board)?;
         let (lies, writer) = (on.apart(from)?.part(at, len)?, on.member(from.rank()));
         self.in_place(writer, lies, len).map(<*mut u8>::cast_const)
-    }
-
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {
-        let run = room.as_contiguous().filter(|(_, len)| *len >= LONG_BLOCK);
-        let Some((at, len)) = run.filter(|_| self.waiter.is_crowded()) else { return false };
-        let at = self.lies(at, len);
-        if at.offset == 0 && !self.kernel_is_cheap() {
-            return false;
-        }
-        let Some(on) = self.boards.get(board) else { return false };
-        on.lend(to, operation, at, len);
-        true
-    }
-
-    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {
-        self.boards.get(board)?.take_back(from)
-    }
-
-    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {
-        self.bring_across(board, to, operation, source)
     }
 
     #[inline]

@@ -204,10 +204,6 @@ impl Boards for SimPort {
     ) -> Fetched {
         let chance = self.network.borrow_mut().chance(FETCHED);
         let Some(at) = self.board(board) else { return Fetched::Refused };
-        if let Some(len) = at.is_brought(from) {
-            into.skip(len);
-            return Fetched::Whole(len);
-        }
         let Some(Apart { at: Lies { address, .. }, len, .. }) = at.apart(from).filter(|_| chance)
         else {
             at.refuse(from);
@@ -245,36 +241,6 @@ impl Boards for SimPort {
         let fetched = self.network.borrow_mut().chance(FETCHED);
         let place = std::ptr::with_exposed_provenance(lies.address as usize);
         fetched.then_some(place)
-    }
-
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {
-        let run = room.as_contiguous().filter(|(_, len)| *len >= SHOWN_BYTES);
-        let (Some((at, len)), Some(on)) = (run, self.board(board)) else { return false };
-        on.lend(to, operation, Lies { address: at.expose_provenance() as u64, offset: 0 }, len);
-        true
-    }
-
-    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {
-        self.board(board)?.take_back(from)
-    }
-
-    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {
-        let is_there = self.network.borrow_mut().chance(FETCHED);
-        let run = source.as_contiguous().filter(|(_, len)| *len >= SHOWN_BYTES);
-        let (Some((at, len)), Some(on)) = (run, self.board(board)) else { return false };
-        let Some(room) = on.borrow(to, operation, len) else { return false };
-        if is_there {
-            // SAFETY: what a packer has left is readable, and what is lent for it is as long and the reader's
-            // own as long as it is claimed.
-            unsafe {
-                let room = std::ptr::with_exposed_provenance_mut(room.address as usize);
-                RawBytes::new(at, len as usize).copy_to(room);
-            }
-        }
-        on.have_brought(to, len, is_there);
-        let reader = on.member(to);
-        self.nudge(reader);
-        is_there
     }
 
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {

@@ -7,7 +7,7 @@ use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
 use super::seat::Seat;
 use super::transfer::Transfer;
-use crate::boards::{Audience, Boards, LONG_BLOCK, Source};
+use crate::boards::{Audience, Boards, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::menu::Algorithm;
 use crate::coll::place::{Place, Places};
@@ -18,14 +18,13 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 
-/// The root that gives something to all in this operation, or lends it: all members must think alike of that (see
+/// The root that gives something to all in this operation: all members must think alike of that (see
 /// [`gives`](Entry::gives)), whichever way each of them goes.
 fn giver(problem: &Problem) -> Option<u32> {
     match problem {
         Problem::Bcast { root, .. }
         | Problem::Scatter { root, .. }
         | Problem::Scatterv { root, .. } => Some(*root as u32),
-        Problem::Gather { root, block, .. } if *block as u64 >= LONG_BLOCK => Some(*root as u32),
         _ => None,
     }
 }
@@ -71,12 +70,14 @@ impl<P: Port> Entry<'_, P> {
                 transfer.receive(if is_shared { message.shared() } else { message });
             }
             Problem::Gather { root, .. } | Problem::Gatherv { root, .. } if *root != me => {
-                let block = self.packer_of(send.first())?;
-                self.contribute(&mut transfer, *root as u32, block)?;
+                let (to, block) = (Audience::One(*root as u32), self.packer_of(send.first())?);
+                let message = Outgoing::exchanged(self, seat, to, block);
+                transfer.send(self.offered(seat, message));
             }
             Problem::Gather { .. } | Problem::Gatherv { .. } => {
-                let own = (send.first(), recv.get(me));
-                self.gather(&mut transfer, recv, own)?;
+                self.takes(seat)?;
+                self.receive_all(&mut transfer, recv, Pattern::Rooted)?;
+                self.keep_own(&mut transfer, Pattern::Rooted, send.first(), recv.get(me))?;
             }
             Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } if *root != me => {
                 let into = self.unpacker_of(recv.first())?;
@@ -126,7 +127,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Every other member's block comes in.
-    pub(super) fn receive_all(
+    fn receive_all(
         &mut self,
         transfer: &mut Transfer,
         recv: &Places,
@@ -150,7 +151,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// This process keeps a block of its own, unless that is in place already: past the caches where none holds what
     /// all have.
-    pub(super) fn keep_own(
+    fn keep_own(
         &self,
         transfer: &mut Transfer,
         pattern: Pattern,
@@ -167,7 +168,7 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    pub(super) fn packer_of(&self, place: Option<Place>) -> Result<Packer> {
+    fn packer_of(&self, place: Option<Place>) -> Result<Packer> {
         place.map_or(Ok(Packer::contiguous(UserBuffer::BOTTOM, 0)), |place| self.packer(place))
     }
 
@@ -176,7 +177,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Whether all blocks from others may be one piece each that nobody fetches.
-    pub(super) fn come_short(&mut self, seat: Seat, blocks: &Places) -> bool {
+    fn come_short(&mut self, seat: Seat, blocks: &Places) -> bool {
         let to = Audience::One(seat.neighbour());
         let lens = (0..seat.size as usize).filter_map(|rank| blocks.get(rank));
         lens.map(|place| place.bytes() as u64).all(|len| {

@@ -10,8 +10,8 @@
 //!
 //! `seat` gets a communicator its board, and `work` waits. `message` moves one message, in pieces or, if it is long,
 //! from where it is `shown`; `fold` carries out a `task`: it reduces, `operand` by `operand`. A `transfer` is all that
-//! one process does in a call. `describe` says what that is, `reduce` where it reduces, `gather` where a root lends room
-//! for long blocks, `across` where two show each other long vectors, and `chains` where ranks that share processors pass
+//! one process does in a call. `describe` says what that is, `reduce` where it reduces,
+//! `across` where two show each other long vectors, and `chains` where ranks that share processors pass
 //! sums on. `run` runs a description to its end; `begun` begins one, and keeps the queue of those that are under way.
 //!
 //! What is not a transfer: a barrier after which one process goes on first (`turns`), and the short way of small calls:
@@ -29,7 +29,6 @@ mod chains;
 mod describe;
 mod fold;
 mod fold_short;
-mod gather;
 mod listed;
 mod message;
 mod operand;

@@ -35,8 +35,6 @@ pub(super) struct Transfer {
     folds_last: bool,
     /// What comes in is one piece from each member.
     short: bool,
-    /// The rooms of what comes in are lent to those who write it (see `gather`).
-    lends: bool,
     /// A reduction that goes by chains, and is then all there is.
     chains: Option<Box<Chains>>,
 }
@@ -54,7 +52,6 @@ impl Transfer {
             swaps: false,
             folds_last: false,
             short: false,
-            lends: false,
             chains: None,
         }
     }
@@ -104,21 +101,6 @@ impl Transfer {
     /// See [`Transfer::short`].
     pub(super) fn come_short(&mut self, short: bool) {
         self.short = short;
-    }
-
-    /// See [`Transfer::short`].
-    pub(super) fn is_short(&self) -> bool {
-        self.short
-    }
-
-    /// What comes in, whose rooms may be lent.
-    pub(super) fn incoming(&self) -> &[Incoming] {
-        &self.ins
-    }
-
-    /// See [`Transfer::lends`].
-    pub(super) fn lend(&mut self, lends: bool) {
-        self.lends = lends;
     }
 
     /// See [`Transfer::folds_last`].
@@ -186,9 +168,6 @@ impl Transfer {
             return entry.set_off(self);
         }
         let outcome = self.run_through(entry);
-        if self.lends {
-            entry.take_rooms_back(self.seat);
-        }
         self.end(entry);
         outcome
     }

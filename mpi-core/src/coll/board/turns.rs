@@ -1,8 +1,7 @@
 //! Who goes on first after a barrier. Where ranks share processors the order in which they leave it
 //! is the order in which they have their turns after it, so a root that then has something for the
-//! others should come first: who comes before it comes in vain, and gives its turn away. So should one that lends
-//! them room (see `gather`), which they find then. A root that then takes something of everyone which is short, or for
-//! which it lends no room, should come last: it gives its turn away at the end of the barrier, instead of in the call,
+//! others should come first: who comes before it comes in vain, and gives its turn away. A root that then takes
+//! something of everyone should come last: it gives its turn away at the end of the barrier, instead of in the call,
 //! in which it has to wait anyway.
 //!
 //! Enters: the blocking barriers of a board, and all broadcasts, scatters, gathers and reductions to a root, as they
@@ -101,7 +100,7 @@ impl<P: Port> Entry<'_, P> {
         self.write_signal(seat, Audience::Everyone)
     }
 
-    /// The call that runs gives something of this root's to all, or lends it, or begins to.
+    /// The call that runs gives something of this root's to all, or begins to.
     #[inline]
     pub(super) fn gives(&mut self, seat: Seat, root: u32) -> Result<()> {
         if seat.takes_turns() {
@@ -126,7 +125,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// The number of the call that runs, which has been counted.
-    pub(super) fn running(&self, seat: Seat) -> Result<u32> {
+    fn running(&self, seat: Seat) -> Result<u32> {
         Ok(self.comm(seat.comm)?.collective_number.wrapping_sub(1) & i32::MAX as u32)
     }
 }
@@ -165,7 +164,7 @@ mod tests {
         assert_eq!(
             lead.meet(11),
             Order { first: Some(1), last: true },
-            "a root that might have lent"
+            "one that gives and takes"
         );
     }
 

@@ -171,11 +171,6 @@ impl Outbound {
         true
     }
 
-    /// Whether a message can be shown now.
-    pub(in crate::board) fn may_show(&mut self) -> bool {
-        self.readers.fetch() && self.readers.spare_a_cell(self.next)
-    }
-
     /// What readers did with the piece that was shown last.
     pub(in crate::board) fn shown(&mut self) -> Answer {
         self.readers.answer(self.next)
