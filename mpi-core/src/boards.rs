@@ -88,8 +88,6 @@ pub enum Copying {
     Own,
     /// Out of a piece, which another process has written, to the program's own.
     Out,
-    /// From the program's own to where other processes go on with them (see [`Boards::turns`]).
-    On,
 }
 
 /// Who moves the bytes of a piece that is fetched.
@@ -164,11 +162,6 @@ pub trait Boards {
 
     /// The same of a message in an exchange, which nobody takes in while it is written, having its own to write.
     fn exchanged_max(&self, board: BoardId, to: Audience) -> usize;
-
-    /// Memory in the part of the member of this rank to which members write in turn: where, and
-    /// how many bytes, the same at all of them; they will use at most `wanted`. Whose turn it is they
-    /// tell each other by pieces.
-    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)>;
 
     /// Says what shares the caches until the next word: where ranks share processors, the ways that long pieces
     /// go round in are to fit into the processors' caches together; and what does not fit with the program's

@@ -418,7 +418,7 @@ fn add_up(mpi: &mut SimEntry<'_>, round: i64, len: i64, root: Option<i32>) -> bo
         && from.iter().zip(0..).all(|(kept, i)| *kept == own(i))
 }
 
-/// Whatever the other one shows or writes, whoever of the two refuses to fetch, and whether the root is aided.
+/// Whatever the other one shows or writes, and whoever of the two refuses to fetch.
 #[test]
 fn two_ranks_add_up_long_vectors_for_a_root_in_place_and_not() {
     for seed in 0..120u64 {
@@ -435,13 +435,13 @@ fn two_ranks_add_up_long_vectors_for_a_root_in_place_and_not() {
 }
 
 #[test]
-fn chains_add_up_vectors_for_every_root_and_for_everyone() {
+fn shares_add_up_vectors_for_every_root_and_for_everyone() {
     for seed in 0..40u64 {
         let ranks = 2 + (seed % 9) as u32;
         let network = SimOptions { processors: Some(2), ..SimOptions::default() };
         let outcome = World { network, ..World::new(seed, ranks) }.start_mpi(move |mpi| {
-            use_only(mpi, Collective::Reduce, Algorithm::BoardChains);
-            use_only(mpi, Collective::Allreduce, Algorithm::BoardChains);
+            use_only(mpi, Collective::Reduce, Algorithm::BoardShares);
+            use_only(mpi, Collective::Allreduce, Algorithm::BoardShares);
             (0..30).find(|round| {
                 let len = [1, 130, 700, 3_000][*round as usize % 4] + (seed % 5) as i64;
                 let root = (*round as i32 * 7 + seed as i32) % ranks as i32;

@@ -91,7 +91,7 @@ fn they_may_be_started_in_any_order() {
         let world = World { network: narrow, ..World::new(seed, ranks) };
         let outcome = world.start_mpi(move |mpi| {
             if seed % 4 > 1 {
-                let (selection, name) = (mpi.selection.clone(), Algorithm::BoardChains.name());
+                let (selection, name) = (mpi.selection.clone(), Algorithm::BoardShares.name());
                 mpi.selection = selection.with_override(Collective::Allreduce, name).unwrap();
             }
             if seed % 2 == 0 {

@@ -33,7 +33,6 @@ const UNSAFE: &[&str] = &[
     "testsuite/",
     "mpi-core/src/buffer.rs",
     "mpi-core/src/callout.rs",
-    "mpi-core/src/coll/board/chains.rs",
     "mpi-core/src/coll/board/fold.rs",
     "mpi-core/src/coll/board/fold_short.rs",
     "mpi-core/src/coll/board/message.rs",

@@ -115,9 +115,6 @@ names! {
         BoardShares = "board_shares",
         /// Over the board, one process reducing everything and telling all.
         BoardRoot = "board_root",
-        /// Over the board, chains of processes adding in turn to sums that lie there; calls that do
-        /// not block take `board_shares` instead.
-        BoardChains = "board_chains",
         /// Within each node, and across nodes by one process of each.
         Nodes = "nodes",
     }
@@ -126,8 +123,8 @@ names! {
 impl Algorithm {
     /// Whether it runs over a board and not as a schedule.
     pub fn is_board(self) -> bool {
-        use Algorithm::{Board, BoardChains, BoardRoot, BoardShares};
-        matches!(self, Board | BoardShares | BoardRoot | BoardChains)
+        use Algorithm::{Board, BoardRoot, BoardShares};
+        matches!(self, Board | BoardShares | BoardRoot)
     }
 }
 
@@ -239,7 +236,6 @@ impl Collective {
                 (Linear, Nothing),
                 (Board, Needs::Board),
                 (BoardShares, Needs::Board),
-                (BoardChains, Needs::Board),
                 (Nodes, Needs::Nodes),
             ],
             Collective::Allreduce => &[
@@ -250,7 +246,6 @@ impl Collective {
                 (Board, Needs::Board),
                 (BoardShares, Needs::Board),
                 (BoardRoot, Needs::Board),
-                (BoardChains, Needs::Board),
                 (Nodes, Needs::Nodes),
             ],
             Collective::ReduceScatter | Collective::ReduceScatterBlock => &[

@@ -18,10 +18,10 @@ use mpi_core::port::PeerId;
 pub use apart::{Apart, Lies};
 use farewell::Farewell;
 pub use layout::{ALIGN, Layout};
-use parts::{Parts, Turns};
+use parts::Parts;
 use stream::{Answer, Inbound, Outbound};
 
-use crate::sys::memory::{Backing, populate};
+use crate::sys::memory::Backing;
 
 /// Largest piece where every rank has a processor: what is read while the next is written.
 const PIECE_BYTES: usize = 32 << 10;
@@ -42,7 +42,6 @@ pub struct Board {
     private: Vec<Outbound>,
     from_public: Vec<Inbound>,
     from_private: Vec<Inbound>,
-    turns: Vec<Turns>,
     farewells: Vec<Farewell>,
     members: Vec<PeerId>,
     part: u64,
@@ -81,7 +80,6 @@ impl Board {
             private: all.clone().map(|reader| parts.private(reader)).collect(),
             from_public: all.clone().map(|of| parts.public_of(of)).collect(),
             from_private: all.clone().map(|of| parts.private_of(of)).collect(),
-            turns: all.clone().map(|of| parts.turns(of)).collect(),
             farewells: all.map(|of| parts.farewell(of)).collect(),
             members,
             part,

@@ -5,18 +5,7 @@
 use super::farewell::Farewell;
 use super::layout::{Layout, PRIVATE_CELL, PUBLIC_CELL, Stream};
 use super::stream::{Cells, Inbound, Outbound, Room};
-use crate::lap::Worn;
 use crate::sync::AtomicU64;
-
-/// Memory in one member's part to which members write in turn, and how far its pages are got.
-pub(super) struct Turns {
-    pub(super) at: *mut u8,
-    pub(super) room: usize,
-    pub(super) worn: Worn,
-}
-
-// SAFETY: the pointer leads into shared memory that the board's owner keeps mapped.
-unsafe impl Send for Turns {}
 
 /// The parts of all members, as one of them has them mapped.
 pub(super) struct Parts {
@@ -97,12 +86,6 @@ impl Parts {
         let counter = self.counter(self.me, of, Stream::Private);
         // SAFETY: as for `public_of`.
         unsafe { Inbound::new(cells, body, self.private_room(), self.mark, counter) }
-    }
-
-    /// Where members write in turn in the part of `of`: the room of its own private stream, which it does not need.
-    pub(super) fn turns(&self, of: usize) -> Turns {
-        let at = self.at(of, self.layout.private_body(of));
-        Turns { at, room: self.layout.private_room(), worn: Worn::new(0) }
     }
 
     /// Where `of` says that it goes no further.

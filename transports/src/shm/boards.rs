@@ -185,10 +185,6 @@ impl Boards for Shm {
         self.boards.look(board).map_or(0, |board| board.exchanged_max(to))
     }
 
-    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
-        Some(self.boards.get(board)?.turns(rank, wanted))
-    }
-
     #[inline]
     fn share_caches(&mut self, board: BoardId, share: Share) {
         if let Some(at) = self.boards.get(board) {
@@ -206,8 +202,8 @@ impl Boards for Shm {
     }
 
     fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
-        // SAFETY: the room is user memory that the collective owns, or the slot of a sum that it is this process's turn
-        // to write; the bytes are a piece, or in user memory, whose buffers the standard forbids to overlap.
+        // SAFETY: the room is user memory that the collective owns; the bytes are a piece, or in user memory, whose
+        // buffers the standard forbids to overlap.
         unsafe { stores::unpack(bytes, what, into) }
     }
 

@@ -107,12 +107,6 @@ impl Boards for SimPort {
         self.piece_within(board, |board| board.exchanged_max(to))
     }
 
-    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
-        // So few bytes that they are used again and again.
-        let (at, room) = self.board(board)?.turns(rank, wanted);
-        Some((at, room.min(4096)))
-    }
-
     fn share_caches(&mut self, board: BoardId, share: Share) {
         if let Some(at) = self.board(board) {
             at.share_caches(share);

@@ -413,7 +413,7 @@ impl Port for SimPort {
     }
 
     fn share(&self) -> u32 {
-        // How many, nobody asks but for the number of chains.
+        // How many, nobody asks.
         1 + u32::from(self.network.borrow().options().processors.is_some())
     }
 

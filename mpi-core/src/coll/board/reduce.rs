@@ -3,7 +3,6 @@
 //!
 //! Enters: a call. Leaves: its transfer.
 
-use super::chains::Chains;
 use super::fold::{Fold, keep, section};
 use super::message::{Incoming, Outgoing};
 use super::seat::Seat;
@@ -44,13 +43,11 @@ impl<P: Port> Entry<'_, P> {
                 let (len, root) = (bytes(*len), *root as u32);
                 match algorithm {
                     Algorithm::BoardShares => self.shares(job, len, Some(root)),
-                    Algorithm::BoardChains => self.chains(job, len, Some(root))?,
                     _ => self.at_root(job, len, root),
                 }
             }
             Problem::Allreduce { len, .. } => match algorithm {
                 Algorithm::BoardShares => self.shares(job, bytes(*len), None),
-                Algorithm::BoardChains => self.chains(job, bytes(*len), None)?,
                 Algorithm::BoardRoot => self.through_root(job, bytes(*len))?,
                 _ => self.everywhere(job, bytes(*len)),
             },
@@ -101,15 +98,6 @@ impl<P: Port> Entry<'_, P> {
             transfer.receive(Incoming::new(Source::Public(THROUGH), into));
         }
         Ok(transfer)
-    }
-
-    /// The same, or with a root `MPI_REDUCE`, by chains; in shares where the board has no memory for sums.
-    fn chains(&mut self, job: Job, len: usize, root: Option<u32>) -> Result<Transfer> {
-        let share = self.comm(job.seat.comm)?.share;
-        Ok(match Chains::new(self, job, len, root, share) {
-            Some(chains) => Transfer::by_chains(job.seat, chains),
-            None => self.shares(job, len, root),
-        })
     }
 
     /// Each process reduces one share of the elements; the results go to the root, or to all.

@@ -4,7 +4,6 @@
 //!
 //! Enters: a [description](super::describe). Leaves: it is done, or what a nonblocking call has left of it.
 
-use super::chains::Chains;
 use super::fold::Fold;
 use super::message::{Incoming, Outgoing, OwnBlock, copy_own, copy_while, land_own};
 use super::seat::Seat;
@@ -35,8 +34,6 @@ pub(super) struct Transfer {
     folds_last: bool,
     /// What comes in is one piece from each member.
     short: bool,
-    /// A reduction that goes by chains, and is then all there is.
-    chains: Option<Box<Chains>>,
 }
 
 impl Transfer {
@@ -52,13 +49,7 @@ impl Transfer {
             swaps: false,
             folds_last: false,
             short: false,
-            chains: None,
         }
-    }
-
-    /// A reduction by chains.
-    pub(super) fn by_chains(seat: Seat, chains: Chains) -> Transfer {
-        Transfer { chains: Some(Box::new(chains)), ..Transfer::new(seat) }
     }
 
     pub(super) fn seat(&self) -> Seat {
@@ -239,13 +230,11 @@ impl Transfer {
     pub(super) fn has_written(&self) -> bool {
         let told =
             self.fold.as_ref().is_none_or(|fold| fold.audience().is_none() || fold.is_done());
-        let chained = self.chains.as_ref().is_none_or(|chains| chains.is_done());
-        told && chained && self.result.is_none() && self.outs.iter().all(|out| out.done)
+        told && self.result.is_none() && self.outs.iter().all(|out| out.done)
     }
 
     /// Hands back its memory.
     pub(super) fn end<P: Port>(mut self, entry: &mut Entry<'_, P>) {
-        self.chains = None;
         self.own = None;
         self.kept = Vec::new();
         if let Some(fold) = self.fold.take() {
@@ -272,9 +261,6 @@ impl Transfer {
 
 impl<P: Port> Work<P> for Transfer {
     fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
-        if let Some(chains) = &mut self.chains {
-            return chains.step(entry);
-        }
         let seat = self.seat;
         let mut moved = self.write(entry);
         let sent = self.outs.iter().all(|out| out.done);
@@ -319,18 +305,12 @@ impl<P: Port> Work<P> for Transfer {
     }
 
     fn awaited(&self) -> Option<u32> {
-        if let Some(chains) = &self.chains {
-            return Work::<P>::awaited(&**chains);
-        }
         let from = self.ins.iter().find(|incoming| !incoming.done);
         from.map(|incoming| incoming.from.rank())
             .or_else(|| self.fold.as_ref().and_then(|fold| fold.awaited()))
     }
 
     fn held_up_by(&self, process: &Process<P>) -> Option<u32> {
-        if let Some(chains) = &self.chains {
-            return chains.held_up_by(process);
-        }
         let mut outs = self.outs.iter().filter(|out| !out.done).map(Outgoing::to);
         let told = || self.fold.as_ref().and_then(|fold| fold.audience());
         let reader = || outs.next().or_else(told).and_then(|to| process.slow_reader(self.seat, to));
@@ -361,9 +341,6 @@ impl<P: Port> Work<P> for Transfer {
     }
 
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
-        if let Some(chains) = &self.chains {
-            return chains.awaits(entry, rank);
-        }
         let fold = self.fold.as_deref();
         let folding = |from| fold.is_some_and(|fold| fold.reads(from));
         let next = |incoming: &&Incoming| incoming.from.rank() == rank && !folding(incoming.from);
