@@ -113,8 +113,6 @@ names! {
         Board = "board",
         /// Over the board, each process reducing its share of the elements.
         BoardShares = "board_shares",
-        /// Over the board, one process reducing everything and telling all.
-        BoardRoot = "board_root",
         /// Within each node, and across nodes by one process of each.
         Nodes = "nodes",
     }
@@ -123,8 +121,8 @@ names! {
 impl Algorithm {
     /// Whether it runs over a board and not as a schedule.
     pub fn is_board(self) -> bool {
-        use Algorithm::{Board, BoardRoot, BoardShares};
-        matches!(self, Board | BoardShares | BoardRoot)
+        use Algorithm::{Board, BoardShares};
+        matches!(self, Board | BoardShares)
     }
 }
 
@@ -245,7 +243,6 @@ impl Collective {
                 (Tree, Nothing),
                 (Board, Needs::Board),
                 (BoardShares, Needs::Board),
-                (BoardRoot, Needs::Board),
                 (Nodes, Needs::Nodes),
             ],
             Collective::ReduceScatter | Collective::ReduceScatterBlock => &[

@@ -53,7 +53,6 @@ impl Pattern {
     pub(super) fn by(algorithm: Algorithm, problem: &Problem) -> Pattern {
         match algorithm {
             Algorithm::BoardShares => Pattern::EachToEach,
-            Algorithm::BoardRoot => Pattern::Rooted,
             _ => Pattern::of(problem),
         }
     }

@@ -4,7 +4,7 @@
 //! Enters: a call. Leaves: its transfer.
 
 use super::fold::{Fold, keep, section};
-use super::message::{Incoming, Outgoing};
+use super::message::Incoming;
 use super::seat::Seat;
 use super::task::{Job, Order, Streams};
 use super::transfer::Transfer;
@@ -14,15 +14,13 @@ use crate::coll::layout::Layout;
 use crate::coll::menu::Algorithm;
 use crate::coll::plan::Problem;
 use crate::coll::prepared::Operands;
-use crate::datatype::{Packer, Unpacker};
+use crate::datatype::Unpacker;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 
 /// Shares are cut at multiples of so many bytes, so that no two processes write to one line.
 const SHARE_BYTES: usize = 512;
-/// The process that reduces for all where one does.
-const THROUGH: u32 = 0;
 
 impl<P: Port> Entry<'_, P> {
     /// What this process does in a call that reduces.
@@ -37,20 +35,15 @@ impl<P: Port> Entry<'_, P> {
             unreachable!("functions of the program are no choice of the table");
         };
         let job = Job::new(seat, kernel, data);
+        let in_shares = algorithm == Algorithm::BoardShares;
         let bytes = |len: i64| len as usize * data.unit as usize;
         Ok(match problem {
-            Problem::Reduce { root, len, .. } => {
-                let (len, root) = (bytes(*len), *root as u32);
-                match algorithm {
-                    Algorithm::BoardShares => self.shares(job, len, Some(root)),
-                    _ => self.at_root(job, len, root),
-                }
+            Problem::Reduce { root, len, .. } if in_shares => {
+                self.shares(job, bytes(*len), Some(*root as u32))
             }
-            Problem::Allreduce { len, .. } => match algorithm {
-                Algorithm::BoardShares => self.shares(job, bytes(*len), None),
-                Algorithm::BoardRoot => self.through_root(job, bytes(*len))?,
-                _ => self.everywhere(job, bytes(*len)),
-            },
+            Problem::Reduce { root, len, .. } => self.at_root(job, bytes(*len), *root as u32),
+            Problem::Allreduce { len, .. } if in_shares => self.shares(job, bytes(*len), None),
+            Problem::Allreduce { len, .. } => self.everywhere(job, bytes(*len)),
             Problem::ReduceScatter { blocks, .. } => self.blocks_reduced(job, blocks)?,
             Problem::Scan { len, .. } => self.prefix(job, bytes(*len), Some(seat.rank)),
             Problem::Exscan { len, .. } => self.prefix(job, bytes(*len), seat.rank.checked_sub(1)),
@@ -82,22 +75,6 @@ impl<P: Port> Entry<'_, P> {
         transfer.send(out);
         transfer.reduce(Fold::new(self, seat, task));
         transfer
-    }
-
-    /// The same where one process reduces everything and tells all.
-    fn through_root(&mut self, job: Job, len: usize) -> Result<Transfer> {
-        let seat = job.seat;
-        let mut transfer = self.at_root(job, len, THROUGH);
-        if seat.rank == THROUGH {
-            self.takes(seat)?;
-            let result = Packer::contiguous(job.recv, len as u64);
-            let message = Outgoing::of_root(self, seat, result);
-            transfer.send_last(self.offered(seat, message));
-        } else {
-            let into = Unpacker::contiguous(job.recv, len as u64);
-            transfer.receive(Incoming::new(Source::Public(THROUGH), into));
-        }
-        Ok(transfer)
     }
 
     /// Each process reduces one share of the elements; the results go to the root, or to all.

@@ -21,8 +21,6 @@ pub(super) struct Transfer {
     outs: Vec<Outgoing>,
     ins: Vec<Incoming>,
     fold: Option<Box<Fold>>,
-    /// What the reduction makes, which goes out when all else has.
-    result: Option<Outgoing>,
     /// What this process keeps, and whether that goes past the caches.
     own: Option<(OwnBlock, bool)>,
     /// A contribution that the result overwrites; what goes out is read from here.
@@ -43,7 +41,6 @@ impl Transfer {
             outs: Vec::new(),
             ins: Vec::new(),
             fold: None,
-            result: None,
             own: None,
             kept: Vec::new(),
             swaps: false,
@@ -66,11 +63,6 @@ impl Transfer {
 
     pub(super) fn reduce(&mut self, fold: Fold) {
         self.fold = Some(Box::new(fold));
-    }
-
-    /// See [`Transfer::result`].
-    pub(super) fn send_last(&mut self, result: Outgoing) {
-        self.result = Some(result);
     }
 
     /// See [`Transfer::swaps`].
@@ -230,7 +222,7 @@ impl Transfer {
     pub(super) fn has_written(&self) -> bool {
         let told =
             self.fold.as_ref().is_none_or(|fold| fold.audience().is_none() || fold.is_done());
-        told && self.result.is_none() && self.outs.iter().all(|out| out.done)
+        told && self.outs.iter().all(|out| out.done)
     }
 
     /// Hands back its memory.
@@ -275,13 +267,6 @@ impl<P: Port> Work<P> for Transfer {
             }
             reduced = fold.is_done();
         }
-        if sent
-            && reduced
-            && let Some(result) = self.result.take()
-        {
-            self.outs.push(result);
-            return Ok(Step::Moved);
-        }
         let mut received = true;
         for at in 0..self.ins.len() {
             let incoming = &self.ins[at];
@@ -289,9 +274,7 @@ impl<P: Port> Work<P> for Transfer {
                 continue;
             }
             received = false;
-            // Who waits for the result of this process comes before what this one waits for.
-            let busy = self.result.is_some()
-                || self.fold.as_ref().is_some_and(|fold| fold.reads(incoming.from));
+            let busy = self.fold.as_ref().is_some_and(|fold| fold.reads(incoming.from));
             if !busy {
                 let most = self.room_for(incoming);
                 moved |= self.ins[at].pull_at_most(entry, seat, most)?;
