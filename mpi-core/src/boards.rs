@@ -209,13 +209,14 @@ pub trait Boards {
     /// What has become of what was shown last.
     fn shown(&mut self, board: BoardId, to: Audience) -> Shown;
 
-    /// Fetches the piece apart that [`Boards::read_piece`] shows where it belongs.
+    /// Fetches the piece apart that [`Boards::read_piece`] shows where it belongs, past the caches if that is asked for
+    /// and possible.
     fn fetch_piece(
         &mut self,
         board: BoardId,
         from: Source,
         into: &mut Unpacker,
-        by: Mover,
+        past: bool,
     ) -> Fetched;
 
     /// Fetches as many bytes of the piece apart that [`Boards::read_piece`] shows as there is room for, from
@@ -236,10 +237,6 @@ pub trait Boards {
     /// The next piece of a stream, if it has come.
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece>;
 
-    /// Whether a writer is done with what it writes for the only other member long before that one has taken it. Then
-    /// it is not better left where it lies if the writer would have to wait.
-    fn is_lightly_written(&self, board: BoardId, to: Audience) -> bool;
-
     /// Whether the member of this rank has yet to read something that this process has written to everyone.
     fn lags(&self, board: BoardId, rank: u32) -> bool;
 
@@ -247,8 +244,7 @@ pub trait Boards {
     fn ask_for_piece(&mut self, board: BoardId, from: Source);
 
     /// Tells all members that this process goes no further on a board, and why: the number of an
-    /// error class. It wakes those that sleep. When this returns nobody writes any more to the room of a fetch
-    /// that was under way.
+    /// error class. It wakes those that sleep.
     fn renounce(&mut self, board: BoardId, why: i32);
 
     /// Why a member goes no further, if it said so.

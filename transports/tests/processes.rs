@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mpi_core::boards::{Audience, Boards, Fetched, Mover, Shown, Source};
+use mpi_core::boards::{Audience, Boards, Fetched, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
@@ -254,7 +254,7 @@ enum Unreadable {
 }
 
 /// Rank 0 shows rank 1 a megabyte on a board.
-fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
+fn show(mut rank: Rank, unreadable: Unreadable) {
     rank.meet_all();
     let other = 1 - rank.rank;
     let own = rank.port.memory_mut().prepare_part(2).unwrap();
@@ -299,13 +299,7 @@ fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
         };
         assert_eq!((piece.len, piece.last, piece.apart), (0, true, 1 << 20));
         let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 1 << 20);
-        let fetched = loop {
-            match rank.port.memory_mut().fetch_piece(board, from, &mut into, by) {
-                Fetched::Begun => rank.port.poll(&mut rank.sink),
-                fetched => break fetched,
-            };
-            patient();
-        };
+        let fetched = rank.port.memory_mut().fetch_piece(board, from, &mut into, false);
         let comes = unreadable == Unreadable::Never;
         let bytes = if comes { 1 << 20 } else { 0 };
         assert_eq!(fetched, if comes { Fetched::Whole(bytes) } else { Fetched::Refused });

@@ -69,8 +69,7 @@ fn what_is_shown_fills_the_room_there_is_and_no_more() {
         assert_eq!((piece.len, piece.apart), (0, len));
         target.fill(7);
         let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), room);
-        let fetched =
-            world.transport(1).fetch_piece(board, from, &mut into, Mover::Reader { past: false });
+        let fetched = world.transport(1).fetch_piece(board, from, &mut into, false);
         world.transport(1).consume_piece(board, from);
         let expected = if address.is_null() { 0 } else { len.min(room) };
         let refused = expected == 0;
@@ -104,8 +103,7 @@ fn what_both_have_mapped_is_copied_by_the_reader_without_the_kernel() {
         assert_eq!(world.transport(1).read_piece(board, from).unwrap().apart, 100_000);
         let mut target = vec![7u8; 100_000];
         let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), room);
-        let fetched =
-            world.transport(1).fetch_piece(board, from, &mut into, Mover::Reader { past });
+        let fetched = world.transport(1).fetch_piece(board, from, &mut into, past);
         assert_eq!(fetched, Fetched::Whole(room));
         world.transport(1).consume_piece(board, from);
         assert_eq!(world.transport(0).shown(board, to), Shown::Taken);

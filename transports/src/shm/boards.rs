@@ -5,8 +5,8 @@
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, MAPPED_BYTES, Meeting, Mover, Piece,
-    Share, Shown, Source,
+    Audience, BoardId, Boards, Copying, Fetched, MAPPED_BYTES, Meeting, Mover, Piece, Share, Shown,
+    Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -274,9 +274,9 @@ impl Boards for Shm {
         board: BoardId,
         from: Source,
         into: &mut Unpacker,
-        by: Mover,
+        past: bool,
     ) -> Fetched {
-        self.fetch_apart(board, from, into, by)
+        self.fetch_apart(board, from, into, Mover::Reader { past })
     }
 
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {

@@ -1,9 +1,7 @@
 //! Boards in a simulated world: parts are memory of the network, and whoever may wait for a piece
 //! gets news of it, after a delay like any other.
 
-use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, Mover, Piece, Share, Shown, Source,
-};
+use mpi_core::boards::{Audience, BoardId, Boards, Copying, Fetched, Piece, Share, Shown, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Port};
@@ -19,8 +17,6 @@ const SHOWN_BYTES: u64 = 500;
 const FETCHED: f64 = 0.9;
 /// Chance that it tells another beforehand that it will.
 const CONSENTS: f64 = 0.9;
-/// Chance that it finds that it writes at little cost.
-const LIGHT: f64 = 0.4;
 
 impl SimPort {
     fn board(&mut self, board: BoardId) -> Option<&mut Board> {
@@ -194,7 +190,7 @@ impl Boards for SimPort {
         board: BoardId,
         from: Source,
         into: &mut Unpacker,
-        _: Mover,
+        _: bool,
     ) -> Fetched {
         let chance = self.network.borrow_mut().chance(FETCHED);
         let Some(at) = self.board(board) else { return Fetched::Refused };
@@ -239,10 +235,6 @@ impl Boards for SimPort {
 
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
         self.board(board)?.peek(from)
-    }
-
-    fn is_lightly_written(&self, _: BoardId, _: Audience) -> bool {
-        self.network.borrow_mut().chance(LIGHT)
     }
 
     fn lags(&self, board: BoardId, rank: u32) -> bool {

@@ -65,9 +65,7 @@ impl<P: Port> Entry<'_, P> {
             }
             Problem::Bcast { root, .. } => {
                 let into = self.unpacker_of(recv.first())?;
-                let is_shared = self.is_shared(seat, Audience::Everyone, into.remaining());
-                let message = Incoming::new(Source::Public(*root as u32), into);
-                transfer.receive(if is_shared { message.shared() } else { message });
+                transfer.receive(Incoming::new(Source::Public(*root as u32), into));
             }
             Problem::Gather { root, .. } | Problem::Gatherv { root, .. } if *root != me => {
                 let (to, block) = (Audience::One(*root as u32), self.packer_of(send.first())?);
@@ -138,12 +136,11 @@ impl<P: Port> Entry<'_, P> {
         let from = pattern.source();
         for rank in seat.others() {
             let into = self.unpacker_of(recv.get(rank as usize))?;
-            let is_shared = self.is_shared(seat, Audience::One(seat.rank), into.remaining());
-            transfer.receive(match pattern {
-                Pattern::Rooted if is_shared => Incoming::new(from(rank), into).shared(),
-                Pattern::Rooted => Incoming::new(from(rank), into).past_caches(past),
-                _ => Incoming::exchanged(from(rank), into).past_caches(past),
-            });
+            let message = match pattern {
+                Pattern::Rooted => Incoming::new(from(rank), into),
+                _ => Incoming::exchanged(from(rank), into),
+            };
+            transfer.receive(message.past_caches(past));
         }
         transfer.come_short(seat.crowded && self.come_short(seat, recv));
         Ok(())

@@ -3,7 +3,7 @@
 
 use super::seat::Seat;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Boards, Copying, LONG_PIECE, Mover, Piece, SHORT_PIECE, Source};
+use crate::boards::{Audience, Boards, Copying, LONG_PIECE, Piece, SHORT_PIECE, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::coll::mismatch::too_long;
 use crate::datatype::{Packer, Unpacker};
@@ -121,12 +121,10 @@ pub(super) struct Incoming {
     pub into: Unpacker,
     /// Bytes beyond what there is room for.
     pub beyond: u64,
-    /// Who moves it if it is to be fetched, and whether it goes past the caches in any case.
-    pub by: Mover,
+    /// It goes past the caches.
+    pub past: bool,
     /// Who writes it reads one at the same time (see [`Incoming::exchanged`]).
     pub exchanged: bool,
-    /// It is being fetched with the writer's help.
-    pub begun: bool,
     /// Everything has come.
     pub done: bool,
 }
@@ -135,8 +133,7 @@ impl Incoming {
     /// A message into this room; an empty one is none.
     pub(super) fn new(from: Source, into: Unpacker) -> Incoming {
         let done = into.remaining() == 0;
-        let by = Mover::Reader { past: false };
-        Incoming { from, into, beyond: 0, by, exchanged: false, begun: false, done }
+        Incoming { from, into, beyond: 0, past: false, exchanged: false, done }
     }
 
     /// A message that has mostly been written as a whole when it is read. It is stored in its room by moves of the
@@ -155,7 +152,7 @@ impl Incoming {
 
     /// The same past the caches, if so.
     pub(super) fn past_caches(self, past: bool) -> Incoming {
-        Incoming { by: Mover::Reader { past }, ..self }
+        Incoming { past, ..self }
     }
 
     /// Bytes not yet read.
@@ -185,9 +182,7 @@ impl Incoming {
         }
         let from = self.from;
         if piece.apart > 0 {
-            if !self.fetch(entry, seat, piece)? {
-                return Ok(false);
-            }
+            self.fetch(entry, seat, piece)?;
         } else {
             self.take(entry, seat, piece);
         }
@@ -202,10 +197,8 @@ impl Incoming {
     fn take<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat, piece: Piece) {
         // SAFETY: the piece is readable until it is consumed.
         let bytes = unsafe { RawBytes::new(piece.at, piece.len) };
-        let landed = match self.by {
-            Mover::Reader { past: true } => {
-                entry.port.memory_mut().land_piece(bytes, &mut self.into)
-            }
+        let landed = match self.past {
+            true => entry.port.memory_mut().land_piece(bytes, &mut self.into),
             // So is its room where a processor has the buffers of several ranks to hold, and finds fewer in its caches.
             _ if (self.exchanged || seat.crowded) && piece.len >= LONG_PIECE => {
                 Some(P::Memory::copy_by_cost(bytes, Copying::Out, &mut self.into))
@@ -300,11 +293,6 @@ impl<P: Port> Work<P> for Writing<'_> {
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
         entry.is_slow(self.seat, self.message.to, rank)
     }
-
-    /// An only reader may call for help.
-    fn goes_on_by_polls(&self) -> bool {
-        self.seat.size == 2 && self.message.is_shown()
-    }
 }
 
 /// The one whose doing a writer waits for.
@@ -338,10 +326,6 @@ impl<P: Port> Work<P> for Reading<'_> {
 
     fn wait_for(&self) -> WaitFor {
         self.wait_for
-    }
-
-    fn goes_on_by_polls(&self) -> bool {
-        self.message.begun
     }
 }
 

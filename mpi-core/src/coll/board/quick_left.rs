@@ -86,10 +86,7 @@ impl<P: Port> Entry<'_, P> {
         message: (UserBuffer, usize),
         least: usize,
     ) -> bool {
-        message.1 >= least
-            && self.may_wait(seat)
-            && !self.is_light(seat, to, message.1 as u64)
-            && self.leaves_long(seat, to, message)
+        message.1 >= least && self.may_wait(seat) && self.leaves_long(seat, to, message)
     }
 
     /// Whether blocks that processes exchange are left, or too long for this way.

@@ -1,5 +1,5 @@
 //! Messages that stay where they are: the writer shows where one lies in its own memory, and its
-//! readers fetch it from there, with the writer's help where it would only wait (decision 62).
+//! readers fetch it from there (decision 62).
 //!
 //! Who cannot fetch it refuses, and gets it in pieces, written for it alone. A reader does what each piece
 //! says, so nobody has to agree on anything beforehand.
@@ -8,19 +8,16 @@
 
 use super::message::{Incoming, Outgoing, Way, whole_units};
 use super::seat::Seat;
-use crate::boards::{Audience, Boards, Fetched, Mover, Piece, Shown, Source};
+use crate::boards::{Audience, Boards, Fetched, Piece, Shown, Source};
 use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
 use crate::lost::failed_elsewhere;
 use crate::port::Port;
 
-/// From this many bytes on a writer that would only wait helps its reader to fetch. Two ranks, far from
-/// each other, IMB: broadcast of 64 KiB 6.0 µs so and 9.0 through the board, of 1 MiB 49 and 119.
-const SHARED_BYTES: u64 = 64 << 10;
-/// The same where a gather only begins: who is called for help later hears that later. OSU, 64, 128 and 256 KiB:
-/// 11.5, 16.6 and 25.9 µs so, 9.9, 17.3 and 32.3 through the board.
-const SHARED_BYTES_BEGUN: u64 = 256 << 10;
+/// From this many bytes on a message of one to the only other member is fetched where its writer has only begun to
+/// write it, too.
+const LONG_BYTES: u64 = 64 << 10;
 
 impl Outgoing {
     /// Lets its readers fetch it, if that pays.
@@ -28,11 +25,6 @@ impl Outgoing {
         if entry.is_better_shown(seat, self.to, &self.source) {
             self.way = Way::Open;
         }
-    }
-
-    /// Whether its readers have been shown where it lies.
-    pub(super) fn is_shown(&self) -> bool {
-        matches!(self.way, Way::Shown)
     }
 
     /// Shows where it lies, or looks whether all have it; whether that was so, and nothing if a piece has to be
@@ -78,57 +70,27 @@ impl Outgoing {
 }
 
 impl Incoming {
-    /// The same moved by the writer too, who would only wait (see [`Entry::offered`]).
-    pub(super) fn shared(mut self) -> Incoming {
-        self.by = Mover::Both;
-        self
-    }
-
-    /// Whether it is.
-    pub(super) fn is_shared(&self) -> bool {
-        self.by == Mover::Both
-    }
-
-    /// Lets the writer begin, if it has come, while this process does something else.
-    pub(super) fn let_begin<P: Port>(
-        &mut self,
-        entry: &mut Entry<'_, P>,
-        seat: Seat,
-    ) -> Result<()> {
-        let piece = entry.port.memory_mut().read_piece(seat.board, self.from);
-        if piece.is_some_and(|piece| piece.apart > 0 && piece.apart <= self.remaining()) {
-            let by = std::mem::replace(&mut self.by, Mover::Writer);
-            let pulled = self.pull(entry, seat);
-            self.by = by;
-            pulled?;
-        }
-        Ok(())
-    }
-
-    /// Gets a piece out of the writer's memory, or from now on what it writes instead; whether it has
-    /// come to an end. A writer that fails may change its memory after it has said so.
+    /// Gets a piece out of the writer's memory, or from now on what it writes instead. A writer that fails may change
+    /// its memory after it has said so.
     #[inline(never)]
     pub(super) fn fetch<P: Port>(
         &mut self,
         entry: &mut Entry<'_, P>,
         seat: Seat,
         piece: Piece,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let rank = self.from.rank();
         let fetched =
-            entry.port.memory_mut().fetch_piece(seat.board, self.from, &mut self.into, self.by);
-        self.begun = fetched == Fetched::Begun;
-        match fetched {
-            Fetched::Begun => return Ok(false),
-            Fetched::Whole(taken) => {
-                self.beyond += piece.apart.saturating_sub(taken);
-                self.done = piece.last;
-            }
-            Fetched::Refused => self.from = Source::Private(rank),
+            entry.port.memory_mut().fetch_piece(seat.board, self.from, &mut self.into, self.past);
+        if let Fetched::Whole(taken) = fetched {
+            self.beyond += piece.apart.saturating_sub(taken);
+            self.done = piece.last;
+        } else {
+            self.from = Source::Private(rank);
         }
         match entry.port.memory_mut().renounced(seat.board, rank) {
             Some(class) => Err(failed_elsewhere(rank, ErrorClass::from_wire(class))),
-            None => Ok(true),
+            None => Ok(()),
         }
     }
 }
@@ -146,43 +108,19 @@ impl<P: Port> Entry<'_, P> {
         run.is_some_and(|(at, len)| self.port.memory().is_better_left(seat.board, to, at, len))
     }
 
-    /// Whether both ends move a message of so many bytes. Where they share a processor only one can at a time.
-    pub(super) fn is_shared(&self, seat: Seat, to: Audience, bytes: u64) -> bool {
-        let least = match to {
-            Audience::One(_) if self.begun.is_starting() => SHARED_BYTES_BEGUN,
-            _ => SHARED_BYTES,
-        };
-        seat.size == 2 && !seat.crowded && bytes >= least
-    }
-
     /// Whether a writer waits until its only reader has copied what it was shown, which is sooner there than what
     /// is written. Nobody does where it has only begun to.
     pub(super) fn may_wait(&self, seat: Seat) -> bool {
         seat.size == 2 && !seat.crowded && !self.begun.is_starting()
     }
 
-    /// Whether who contributes goes on sooner if it writes, wherever that lies.
-    pub(super) fn is_light(&mut self, seat: Seat, to: Audience, bytes: u64) -> bool {
-        to != Audience::Everyone
-            && self.port.memory().is_lightly_written(seat.board, to)
-            && !self.port.memory_mut().is_better_shown(seat.board, to, bytes)
-    }
-
-    /// Lets the readers of a message fetch it if this process would only wait for them: the only other member, which
-    /// then moves a part of it or all, or, where ranks share processors, all.
+    /// Lets the readers of a message fetch it if this process would only wait for them, or has long enough to wait: the
+    /// only other member or, where ranks share processors, all.
     pub(super) fn offered(&mut self, seat: Seat, mut message: Outgoing) -> Outgoing {
         let for_all = message.to == Audience::Everyone;
         let in_turn = seat.takes_turns() && !self.begun.is_starting();
-        let waits = self.may_wait(seat) || in_turn && for_all;
-        let bytes = message.remaining();
-        if self.is_light(seat, message.to, bytes) {
-            return message;
-        }
-        let left = bytes >= SHARED_BYTES && self.is_left(seat, message.to, &message.source);
-        if waits
-            || self.is_shared(seat, message.to, bytes)
-            || left && seat.size == 2 && !seat.crowded
-        {
+        let only = seat.size == 2 && !seat.crowded;
+        if self.may_wait(seat) || in_turn && for_all || only && message.remaining() >= LONG_BYTES {
             message.let_fetch(self, seat);
         }
         message

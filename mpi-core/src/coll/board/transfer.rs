@@ -187,17 +187,9 @@ impl Transfer {
     fn copy_own_in_turn<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<()> {
         let seat = self.seat;
         let only = seat.size == 2 && !seat.crowded;
-        if let (Some((own, false)), Some(incoming)) = (&mut self.own, self.ins.first_mut()) {
+        if let (Some((own, false)), Some(incoming)) = (&mut self.own, self.ins.first()) {
             let from = incoming.from;
             entry.port.memory_mut().ask_for_piece(seat.board, from);
-            if only && incoming.is_shared() {
-                let mut begun = Ok(());
-                copy_while::<P>(own, || {
-                    begun = incoming.let_begin(entry, seat);
-                    begun.is_ok()
-                });
-                return begun;
-            }
             let state = entry.comm_mut(seat.comm)?;
             state.own_first = !state.own_first;
             if only && !state.own_first {
@@ -313,14 +305,6 @@ impl<P: Port> Work<P> for Transfer {
 
     fn has(&self, _: Seat, rank: u32) -> bool {
         self.ins.iter().all(|incoming| incoming.done || incoming.from.rank() != rank)
-    }
-
-    /// An only reader may call for help with what it was shown, and be helped with what it fetches.
-    fn goes_on_by_polls(&self) -> bool {
-        let shows = || self.outs.iter().all(|out| out.done || out.is_shown());
-        let only_shows = self.ins.is_empty() && self.fold.is_none() && !self.outs.is_empty();
-        self.ins.iter().any(|incoming| incoming.begun)
-            || self.seat.size == 2 && only_shows && shows()
     }
 
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {

@@ -161,11 +161,7 @@ mod tests {
         assert_eq!(lead.meet(9), through(2));
         lead.give(10, 1);
         lead.take(10);
-        assert_eq!(
-            lead.meet(11),
-            Order { first: Some(1), last: true },
-            "one that gives and takes"
-        );
+        assert_eq!(lead.meet(11), Order { first: Some(1), last: true }, "one that gives and takes");
     }
 
     #[test]

@@ -59,11 +59,6 @@ pub(super) trait Work<P: Port> {
         self.awaited().is_none_or(|awaited| seat.place(rank) < seat.place(awaited))
     }
 
-    /// Whether what it waits for comes by polls, so that looks at the board between them are in vain.
-    fn goes_on_by_polls(&self) -> bool {
-        false
-    }
-
     /// Whether it cannot end unless this member does something yet.
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
         let _ = entry;
@@ -115,10 +110,7 @@ impl<P: Port> Entry<'_, P> {
                 }
             }
             let mut looks = 0;
-            while looks < LOOKS_PER_POLL
-                && !work.goes_on_by_polls()
-                && self.port.spins(lull.polls + 1)
-            {
+            while looks < LOOKS_PER_POLL && self.port.spins(lull.polls + 1) {
                 looks += 1;
                 match work.step(self)? {
                     Step::Done => return Ok(()),
