@@ -90,28 +90,11 @@ pub enum Copying {
     Out,
 }
 
-/// Who moves the bytes of a piece that is fetched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mover {
-    /// The reader: the writer has something else to do.
-    Reader {
-        /// Past the caches, if that is possible.
-        past: bool,
-    },
-    /// Both, if that is possible.
-    Both,
-    /// The writer, if that is possible, until the reader asks again: it has something else to do.
-    Writer,
-}
-
 /// What became of a [`Boards::fetch_piece`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fetched {
     /// It is where it belongs; so many bytes had room.
     Whole(u64),
-    /// It is under way: ask again after a poll, with the same room, which belongs to the board as long
-    /// as neither side has renounced.
-    Begun,
     /// It cannot be fetched: it is to be consumed all the same, and comes in pieces in the writer's
     /// private stream.
     Refused,

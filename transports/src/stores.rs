@@ -73,7 +73,7 @@ pub(crate) unsafe fn unpack(mut bytes: RawBytes<'_>, what: Copying, into: &mut U
                 into.skip(bytes.len() as u64);
                 bytes.len()
             }
-            (None, Copying::Own | Copying::On) => into.unpack_from(bytes),
+            (None, Copying::Own) => into.unpack_from(bytes),
             (None, Copying::Out) => into.bring_from(bytes),
         }
     }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn what_has_room_is_copied_and_nothing_more() {
         for (len, room) in [(100, 100), (5000, 4999), (4999, 5000), (70_000, 4096), (9000, 10)] {
-            for what in [Copying::Own, Copying::Out, Copying::On] {
+            for what in [Copying::Own, Copying::Out] {
                 let bytes = pattern(len as u64, len);
                 let mut target = vec![0xee; ROOM];
                 let at = UserBuffer(target.as_mut_ptr());

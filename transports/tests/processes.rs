@@ -371,15 +371,11 @@ fn rank_process() {
             let way = ShmSettings { bulk: Bulk::Pipeline, ..base };
             large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_pipelined);
         }
-        "shown" => {
-            show(Rank::new(rank, size, base), Unreadable::Never, Mover::Reader { past: false })
-        }
-        "shown_in_vain" => {
-            show(Rank::new(rank, size, base), Unreadable::Late, Mover::Reader { past: false })
-        }
+        "shown" => show(Rank::new(rank, size, base), Unreadable::Never),
+        "shown_in_vain" => show(Rank::new(rank, size, base), Unreadable::Late),
         "not_shown" => {
             forbid_reading();
-            show(Rank::new(rank, size, base), Unreadable::First, Mover::Reader { past: false });
+            show(Rank::new(rank, size, base), Unreadable::First);
         }
         _ => panic!("no program {name}"),
     }

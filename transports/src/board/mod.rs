@@ -194,16 +194,6 @@ impl Board {
         self.outbound(to).prove(is_near);
     }
 
-    /// The memory in the part of this member to which members write in turn, with the pages of
-    /// `wanted` bytes of it, and its length. It is what a stream of the member to itself would have.
-    pub fn turns(&mut self, rank: u32, wanted: usize) -> (*mut u8, usize) {
-        let Turns { at, room, worn } = &mut self.turns[rank as usize];
-        if let Some((from, len)) = worn.step(0, wanted.min(*room) as u64, *room as u64) {
-            populate(at.wrapping_add(from as usize), len as usize, true);
-        }
-        (*at, *room)
-    }
-
     /// Writes a piece, if there is room.
     #[inline]
     pub fn write(&mut self, to: Audience, source: &mut Packer, len: usize, last: bool) -> bool {

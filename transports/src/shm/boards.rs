@@ -5,8 +5,7 @@
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, MAPPED_BYTES, Meeting, Mover, Piece, Share, Shown,
-    Source,
+    Audience, BoardId, Boards, Copying, Fetched, MAPPED_BYTES, Meeting, Piece, Share, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -276,7 +275,7 @@ impl Boards for Shm {
         into: &mut Unpacker,
         past: bool,
     ) -> Fetched {
-        self.fetch_apart(board, from, into, Mover::Reader { past })
+        self.fetch_apart(board, from, into, past)
     }
 
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
@@ -312,10 +311,6 @@ impl Boards for Shm {
             self.boards.miss(board, Awaited::Piece(from));
         }
         piece
-    }
-
-    fn is_lightly_written(&self, _: BoardId, _: Audience) -> bool {
-        false
     }
 
     fn lags(&self, board: BoardId, rank: u32) -> bool {

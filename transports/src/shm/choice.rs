@@ -44,18 +44,6 @@ impl Shm {
         }
     }
 
-    /// Whether the kernel is to move bytes where ranks share processors.
-    pub(super) fn kernel_is_cheap(&self) -> bool {
-        match self.config.shm.bulk {
-            Bulk::Pipeline => false,
-            Bulk::CrossMemory => true,
-            Bulk::Auto => {
-                let profile = self.boards.profile();
-                profile.cross_memory.is_some_and(|nanos| nanos <= KERNEL_FACTOR * profile.copy())
-            }
-        }
-    }
-
     /// Whether it pays that readers copy a message out of memory that they have mapped, and it lies there.
     pub(super) fn copying_in_place_pays(
         &self,
@@ -74,7 +62,3 @@ impl Shm {
         self.config.shm.bulk != Bulk::Pipeline && len >= least
     }
 }
-
-/// Where ranks share processors a block is brought by the kernel if that takes at most so many times as long as one copy:
-/// through a ring it would be copied twice, and by fewer processors.
-const KERNEL_FACTOR: u64 = 4;

@@ -143,19 +143,6 @@ impl Shm {
         }
     }
 
-    /// Has the kernel copy bytes to an address of `peer`; whether the kernel let it.
-    pub(super) fn push_alone(&mut self, peer: PeerId, to: u64, bytes: RawBytes<'_>) -> bool {
-        let known = &self.peers[peer.0 as usize];
-        let (rank, Some(pid)) = (known.rank, known.readable) else { return false };
-        let written = cma::write_exact(pid, bytes.as_ptr().addr() as u64, to, bytes.len());
-        if let Err(error) = &written {
-            tracing::info!(rank, %error, "cross-memory copy failed");
-            self.peers[peer.0 as usize].readable = None;
-        }
-        self.counters.bytes_cross_memory += bytes.len() as u64;
-        written.is_ok()
-    }
-
     /// Copies up to `len` bytes at an address of another process.
     pub(super) fn read_across(
         &mut self,
