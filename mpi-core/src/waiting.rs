@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::coll::check::number_of;
+use crate::coll::tags::number_of;
 use crate::comm::Comm;
 use crate::group::Group;
 use crate::handle::{CommHandle, RequestHandle, WinHandle};
@@ -78,10 +78,10 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// A collective call on the communicator that the program made it on, where it goes by those of its nodes.
+    /// A collective call on the communicator that the program made it on, where it goes by those of its groups.
     fn as_the_program_knows(&self, call: Call) -> Call {
         let has = |comm: &Comm, context: u64| {
-            let inner = comm.nodes.as_ref().map(|nodes| [nodes.near, nodes.across]);
+            let inner = comm.level.as_ref().map(|level| [level.within, level.across]);
             let of = |inner| self.comm(inner).is_ok_and(|inner| inner.context == context & !1);
             inner.is_some_and(|inner| inner.into_iter().any(of))
         };

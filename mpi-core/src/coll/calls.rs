@@ -1,6 +1,6 @@
 //! The collective procedures (MPI-5.0 chapter 6): arguments in, a [`Prepared`] operation out, which
 //! is run at once, begun for later, or kept to be started again. Those of intercommunicators are in
-//! [`between`](super::between).
+//! `between`.
 
 use std::sync::Arc;
 

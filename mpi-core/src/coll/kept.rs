@@ -8,10 +8,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::hierarchy;
-use super::nodes::NodeMap;
+use super::hierarchy::groups::Groups;
 use super::plan::{Problem, plan};
 use super::schedule::Schedule;
-use super::select::Choice;
+use super::select::Selection;
+use super::shape::{Choice, Shape};
 use crate::error::Result;
 use crate::limits::{KEPT_SCHEDULES, KEPT_STEPS};
 
@@ -23,27 +24,36 @@ pub(crate) struct Kept {
     steps: usize,
 }
 
+/// What a schedule depends on that goes node by node.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Nodes {
+    pub(super) groups: Arc<Groups>,
+    /// By which its stages get their algorithms.
+    pub(super) shape: Shape,
+}
+
 struct Entry {
     /// Rank and number of processes.
     place: [usize; 2],
     /// The nodes by which it goes.
-    nodes: Option<Arc<NodeMap>>,
+    nodes: Option<Nodes>,
     choice: Choice,
     problem: Problem,
     schedule: Rc<Schedule>,
 }
 
 impl Kept {
-    /// The schedule of a rank among so many processes, node by node if nodes are given.
+    /// The schedule of a rank among so many processes, node by node if nodes are given, with stages as `table` says.
     ///
     /// # Errors
     /// As [`plan`], or [`hierarchy::plan`].
     pub(super) fn get(
         &mut self,
         place: [usize; 2],
-        nodes: Option<Arc<NodeMap>>,
+        nodes: Option<Nodes>,
         problem: &Problem,
         choice: &Choice,
+        table: &Selection,
     ) -> Result<Rc<Schedule>> {
         let fits = |entry: &Entry| {
             entry.place == place
@@ -58,7 +68,9 @@ impl Kept {
         }
         let [rank, size] = place;
         let schedule = match &nodes {
-            Some(map) => hierarchy::plan(rank, map, problem, choice.ports)?,
+            Some(Nodes { groups, shape }) => {
+                hierarchy::plan(rank, groups, problem, shape, choice.ports, table)?
+            }
             None => plan(rank, size, problem, choice)?,
         };
         let schedule = Rc::new(schedule);
@@ -89,15 +101,29 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coll::menu::{Algorithm, Collective};
+
+    const SHAPE: Shape = Shape {
+        collective: Collective::Allreduce,
+        size: 4,
+        ranks_per_node: 2,
+        crowded: false,
+        processors: 2,
+        bytes: 64,
+        unit: 8,
+        commutative: true,
+        board: false,
+        nodes: true,
+        blocking: false,
+    };
 
     fn get(kept: &mut Kept, len: i64) -> Rc<Schedule> {
-        kept.get([0, 4], None, &Problem::Bcast { root: 0, len }, &Choice::ONLY).unwrap_or_else(
-            |_| {
-                let choice =
-                    Choice { algorithm: super::super::menu::Algorithm::Binomial, ..Choice::ONLY };
-                kept.get([0, 4], None, &Problem::Bcast { root: 0, len }, &choice).unwrap()
-            },
-        )
+        let table = Selection::default();
+        kept.get([0, 4], None, &Problem::Bcast { root: 0, len }, &Choice::ONLY, &table)
+            .unwrap_or_else(|_| {
+                let choice = Choice { algorithm: Algorithm::Binomial, ..Choice::ONLY };
+                kept.get([0, 4], None, &Problem::Bcast { root: 0, len }, &choice, &table).unwrap()
+            })
     }
 
     #[test]
@@ -113,9 +139,11 @@ mod tests {
     fn other_nodes_have_another_schedule_and_the_same_ones_of_another_communicator_have_not() {
         let mut kept = Kept::default();
         let problem = Problem::Allreduce { len: 8, in_place: false };
+        let (table, shape) = (Selection::default(), SHAPE);
         let mut by = |firsts: [u32; 4]| {
-            let nodes = NodeMap::new(&firsts).map(Arc::new);
-            kept.get([0, 4], nodes, &problem, &Choice::ONLY).unwrap()
+            let groups = Groups::new(&firsts).map(Arc::new);
+            let nodes = groups.map(|groups| Nodes { groups, shape });
+            kept.get([0, 4], nodes, &problem, &Choice::ONLY, &table).unwrap()
         };
         let first = by([0, 0, 2, 2]);
         assert!(Rc::ptr_eq(&first, &by([0, 0, 2, 2])));
@@ -141,8 +169,12 @@ mod tests {
         let mut kept = Kept::default();
         let problem = Problem::Alltoall { block: 1, in_place: false };
         let place = [0, KEPT_STEPS];
-        let first = kept.get(place, None, &problem, &Choice::ONLY).unwrap();
-        assert!(!Rc::ptr_eq(&first, &kept.get(place, None, &problem, &Choice::ONLY).unwrap()));
+        let table = Selection::default();
+        let first = kept.get(place, None, &problem, &Choice::ONLY, &table).unwrap();
+        assert!(!Rc::ptr_eq(
+            &first,
+            &kept.get(place, None, &problem, &Choice::ONLY, &table).unwrap()
+        ));
         assert_eq!(kept.steps, 0);
     }
 }

@@ -77,6 +77,12 @@ impl Layout {
         self.start(block + 1) - self.start(block)
     }
 
+    /// The length of each block, if all have the same.
+    pub fn only_len(&self) -> Option<i64> {
+        let len = self.len(0);
+        (1..self.count()).all(|block| self.len(block) == len).then_some(len)
+    }
+
     /// The length of all blocks.
     pub fn total(&self) -> i64 {
         self.start(self.count())

@@ -297,7 +297,7 @@ impl Memory {
     }
 
     /// Address of the first unit of a region and, for elements, of their origin.
-    fn at(&mut self, region: Region) -> UserBuffer {
+    pub(super) fn at(&mut self, region: Region) -> UserBuffer {
         match self {
             Memory::Moved { send, recv, temps } => match region.buffer {
                 Buffer::Send => send.at(region.start),

@@ -6,10 +6,6 @@
 //! those rooms are pure. [`calls`] makes problems of MPI's arguments, [`memory`] says where the
 //! units of a schedule lie, and [`execute`] runs it.
 
-mod across;
-mod across_blocks;
-mod across_exchange;
-mod across_prefix;
 pub mod algorithms;
 pub mod aliased;
 mod alone;
@@ -17,9 +13,10 @@ mod between;
 pub(crate) mod board;
 pub mod builder;
 pub mod calls;
-pub(crate) mod check;
+mod check;
+mod checked;
 pub mod execute;
-mod hierarchy;
+pub(crate) mod hierarchy;
 pub mod inter;
 pub(crate) mod kept;
 pub mod layout;
@@ -27,14 +24,15 @@ pub mod memory;
 pub mod menu;
 pub(crate) mod mismatch;
 pub mod neighborhood;
-pub(crate) mod nodes;
 mod place;
 pub mod plan;
 pub(crate) mod prepared;
 mod record;
 pub mod schedule;
 pub mod select;
+pub mod shape;
 pub(crate) mod standing;
+pub(crate) mod tags;
 pub mod verify;
 
 mod table;

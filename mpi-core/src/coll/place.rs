@@ -1,11 +1,9 @@
 //! Where the data of a collective call lies: blocks of user memory, by the handles of their
 //! datatypes. Making one allocates nothing unless the blocks differ.
 
-use std::ops::Range;
-
 use super::memory::{Block, Span};
 use crate::buffer::UserBuffer;
-use crate::datatype::{Datatype, Packer, Unpacker};
+use crate::datatype::{self, BYTE, Datatype, Packer, Unpacker};
 use crate::error::Result;
 use crate::handle::DatatypeHandle;
 use crate::port::Port;
@@ -45,11 +43,6 @@ impl Place {
         self.bytes
     }
 
-    /// Address of the first element.
-    pub(super) fn address(self) -> UserBuffer {
-        self.address
-    }
-
     /// Whether both have data, which begins at one address. Of data with gaps the types have to be the same: those of
     /// two types may lie between each other.
     pub(super) fn is_same(&self, other: &Place) -> bool {
@@ -62,15 +55,10 @@ impl Place {
             }
     }
 
-    /// The same place with no element.
-    pub(super) fn emptied(self) -> Place {
-        Place { count: 0, bytes: 0, ..self }
-    }
-
-    /// `times` such blocks, each behind the one before it by its elements' extents, as one.
-    pub(super) fn times<P: Port>(self, times: usize, process: &Process<P>) -> Result<Place> {
-        let datatype = process.datatype(self.datatype)?;
-        Ok(Place::new(self.address, self.count * times as i64, self.datatype, datatype))
+    /// So many bytes there.
+    pub(super) fn of_bytes(at: UserBuffer, len: i64) -> Place {
+        let datatype = datatype::predefined(BYTE.raw()).expect("MPI_BYTE is predefined");
+        Place::new(at, len, BYTE, datatype)
     }
 
     /// The type of its elements and their number.
@@ -119,15 +107,20 @@ impl Places {
         }
     }
 
-    /// The blocks of these indices.
-    pub(super) fn range(&self, range: Range<usize>) -> Places {
-        match self {
-            Places::None => Places::None,
-            Places::Even(first, stride, _) => {
-                Places::Even(first.at(stride * range.start as i64), *stride, range.len())
-            }
-            Places::Each(places) => Places::Each(places[range].to_vec()),
-        }
+    /// The blocks in `len` packed bytes from `start` on as one, where all blocks are alike.
+    pub(super) fn stretch<P: Port>(
+        &self,
+        start: i64,
+        len: i64,
+        process: &Process<P>,
+    ) -> Result<Place> {
+        let Places::Even(first, stride, _) = self else {
+            crate::fail!(INTERN, "the blocks of a collective are not alike");
+        };
+        let block = first.bytes.max(1);
+        let (Place { address, .. }, count) = (first.at(stride * (start / block)), len / block);
+        let datatype = process.datatype(first.datatype)?;
+        Ok(Place::new(address, first.count * count, first.datatype, datatype))
     }
 
     /// The first block, if there is one.

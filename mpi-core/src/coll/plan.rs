@@ -4,15 +4,15 @@
 //! where the standard says that it lies in the receive buffer, and never mentions the send buffer.
 
 use super::algorithms::{
-    allgather, allgather_bruck, allreduce, alltoall, alltoall_bruck, barrier, bcast, gather,
-    neighbor, rabenseifner, reduce, reduce_scatter, scan, scatter,
+    allgather, allgather_bruck, allgather_tree, allreduce, alltoall, alltoall_bruck, barrier,
+    bcast, gather, neighbor, rabenseifner, reduce, reduce_scatter, scan, scatter,
 };
 use super::builder::Builder;
 use super::inter::{self, Between, Sides};
 use super::layout::Layout;
 use super::menu::Algorithm;
 use super::schedule::{Buffer, Region, Schedule};
-use super::select::Choice;
+use super::shape::Choice;
 use crate::error::Result;
 use crate::fail;
 
@@ -229,8 +229,35 @@ impl Problem {
         problem
     }
 
+    /// The root, by rank.
+    pub(super) fn root(&self) -> Option<usize> {
+        match self {
+            Problem::Bcast { root, .. }
+            | Problem::Gather { root, .. }
+            | Problem::Gatherv { root, .. }
+            | Problem::Scatter { root, .. }
+            | Problem::Scatterv { root, .. }
+            | Problem::Reduce { root, .. } => Some(*root),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a reduction among all.
+    pub(super) fn reduces(&self) -> bool {
+        use Problem::{Allreduce, Combine, Exscan, Reduce, ReduceScatter, Scan};
+        matches!(
+            self,
+            Reduce { .. }
+                | Allreduce { .. }
+                | ReduceScatter { .. }
+                | Scan { .. }
+                | Exscan { .. }
+                | Combine { .. }
+        )
+    }
+
     /// Emits the steps; `None` if the algorithm cannot.
-    fn write_down(&self, b: &mut Builder, choice: &Choice) -> Option<()> {
+    pub(super) fn write_down(&self, b: &mut Builder, choice: &Choice) -> Option<()> {
         match *self {
             Problem::Barrier => sync(b, choice),
             Problem::Bcast { root, len } => spread(b, root, Region::new(Buffer::Recv, len), choice),
@@ -378,7 +405,7 @@ fn share_all(b: &mut Builder, blocks: &Layout, in_place: bool, choice: &Choice) 
         return Some(());
     }
     if choice.algorithm == Algorithm::Tree {
-        allgather::tree(b, (!in_place).then_some(own), blocks, choice.ports);
+        allgather_tree::tree(b, (!in_place).then_some(own), blocks, choice.ports);
         return Some(());
     }
     b.copy(own, place);

@@ -1,19 +1,20 @@
-//! Collective operations that are ready: run at once, begun, or kept to be started
-//! ([`standing`](super::standing)). Enters: what [`calls`](super::calls) made of the arguments;
-//! leaves: a schedule with its memory.
+//! Collective operations that are ready: run at once, begun, or kept to be started (`standing`).
+//! Enters: what `calls` made of the arguments; leaves: a schedule with its memory.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::execute::{Peculiar, Reducer};
+use super::hierarchy::level::Level;
+use super::kept::Nodes;
 use super::memory::{Memory, Span, Temps};
 use super::menu::{Algorithm, Collective};
-use super::nodes::Nodes;
 use super::place::Places;
 use super::plan::Problem;
 use super::schedule::Schedule;
-use super::select::{Choice, Shape};
+use super::shape::{Choice, Shape};
 use crate::buffer::UserBuffer;
+use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
@@ -46,20 +47,16 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Whether it may run node by node: in stages if it runs to its end now, else by a schedule.
+    /// Whether it may run node by node. Blocks and prefixes are of ranks that follow one another.
     #[cold]
-    fn suits(&self, nodes: &Nodes, in_stages: bool) -> bool {
-        let hierarchy = self.problem.hierarchy();
-        if !in_stages && (hierarchy.is_none() || self.problem.is_better_flat(self.bytes)) {
-            return false;
-        }
-        // Blocks and prefixes are of ranks that follow one another.
-        let needs_order = hierarchy.unwrap_or(true);
-        match &self.data {
-            _ if needs_order && !nodes.in_order => false,
-            Data::Moved { .. } => true,
-            Data::Reduced(data) => data.suit_nodes(nodes.in_order),
-        }
+    fn suits(&self, level: &Level) -> bool {
+        use Problem::{Allreduce, Barrier, Bcast, Reduce};
+        let any_order = match &self.problem {
+            Barrier | Bcast { .. } => true,
+            Reduce { .. } | Allreduce { .. } => !self.data.needs_order(),
+            _ => false,
+        };
+        (any_order || level.in_order) && self.data.is_plain()
     }
 }
 
@@ -69,6 +66,29 @@ pub(super) enum Data {
     Moved { send: Places, recv: Places },
     /// Data that is reduced.
     Reduced(Operands),
+}
+
+impl Data {
+    /// Bytes of a unit of its schedules.
+    pub(super) fn unit(&self) -> i64 {
+        match self {
+            Data::Moved { .. } => 1,
+            Data::Reduced(data) => data.unit,
+        }
+    }
+
+    /// Whether operands have to be reduced in the order of ranks.
+    fn needs_order(&self) -> bool {
+        matches!(self, Data::Reduced(Operands { commutative: false, .. }))
+    }
+
+    /// Whether what is reduced, if it is, has bytes and lies without gaps.
+    fn is_plain(&self) -> bool {
+        match self {
+            Data::Moved { .. } => true,
+            Data::Reduced(data) => data.dense && data.unit > 0,
+        }
+    }
 }
 
 /// What is reduced, and how.
@@ -105,7 +125,7 @@ impl<P: Port> Entry<'_, P> {
             }
         }
         if choice.algorithm == Algorithm::Nodes {
-            return self.run_by_nodes(&call);
+            return self.run_by_stages(&call);
         }
         if self.selection.checked {
             choice = self.choose(&call, Form::Nonblocking)?;
@@ -177,12 +197,15 @@ impl<P: Port> Process<P> {
     pub(super) fn choose(&self, call: &Prepared, form: Form) -> Result<Choice> {
         let state = self.comm(call.comm)?;
         let Some(collective) = call.collective else { return Ok(Choice::ONLY) };
-        let (unit, commutative, fit) = match &call.data {
-            Data::Moved { .. } => (1, true, true),
-            Data::Reduced(data) => {
-                let kernel = matches!(data.reducer, Reducer::Kernel(_));
-                (data.unit, data.commutative, kernel && data.dense)
-            }
+        Ok(self.selection.select(&self.shape(call, state, collective, form)))
+    }
+
+    /// What an algorithm is chosen by.
+    #[inline]
+    fn shape(&self, call: &Prepared, state: &Comm, collective: Collective, form: Form) -> Shape {
+        let fit = match &call.data {
+            Data::Moved { .. } => true,
+            Data::Reduced(data) => matches!(data.reducer, Reducer::Kernel(_)) && data.dense,
         };
         // Calls that are compared first are held meanwhile, as those are that begin and end later.
         let at_once = form == Form::Blocking && !self.selection.checked;
@@ -199,20 +222,20 @@ impl<P: Port> Process<P> {
             0 => size,
             known => known as usize,
         };
-        let shape = Shape {
+        Shape {
             collective,
             size,
             ranks_per_node,
             crowded: state.share > 1,
             processors: ranks_per_node.div_ceil(state.share.max(1) as usize),
             bytes: call.bytes,
-            unit,
-            commutative,
+            unit: call.data.unit(),
+            commutative: !call.data.needs_order(),
             board: fit && board,
             nodes: (at_once || form != Form::Blocking)
-                && state.nodes.as_ref().is_some_and(|nodes| call.suits(nodes, at_once)),
-        };
-        Ok(self.selection.select(&shape))
+                && state.level.as_ref().is_some_and(|level| call.suits(level)),
+            blocking: at_once,
+        }
     }
 
     /// The schedule of a call and the memory that it works on.
@@ -232,9 +255,14 @@ impl<P: Port> Process<P> {
     ) -> Result<Rc<Schedule>> {
         let state = self.comm(call.comm)?;
         let place = [state.place() as usize, state.roster().size() as usize];
-        let nodes = state.nodes.as_ref().filter(|_| choice.algorithm == Algorithm::Nodes);
-        let nodes = nodes.map(|nodes| nodes.map.clone());
-        self.schedules.get(place, nodes, problem, choice)
+        let nodes = match (&state.level, call.collective) {
+            (Some(level), Some(collective)) if choice.algorithm == Algorithm::Nodes => {
+                let shape = self.shape(call, state, collective, Form::Persistent);
+                Some(Nodes { groups: level.groups.clone(), shape })
+            }
+            _ => None,
+        };
+        self.schedules.get(place, nodes, problem, choice, &self.selection)
     }
 
     /// The user memory of a call, independent of handles that the program may free.

@@ -1,4 +1,4 @@
-//! What processes tell each other in the checked mode ([`check`](super::check)): what each calls a collective
+//! What processes tell each other in the checked mode (`check`): what each calls a collective
 //! with, and then, where only two can compare something, what they have found. Enters: a type and a count, or bytes
 //! of others, which may be anything; leaves: what can be compared and said.
 

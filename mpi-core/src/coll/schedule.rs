@@ -1,6 +1,6 @@
 //! The intermediate form of a collective: a small graph of steps, and the order to run it in.
 //!
-//! An algorithm emits a [`Schedule`] for one rank through a [`Builder`](super::builder::Builder);
+//! An algorithm emits a [`Schedule`] for one rank through a `Builder`;
 //! an executor maps its regions to memory, starts what [`Progress`] hands out and reports back
 //! what is done. Blocking, nonblocking and persistent collectives (MPI-5.0 §6.12, §6.13) are ways
 //! to run the same schedule.
@@ -11,7 +11,7 @@
 //! **Order of messages.** The n-th `Send` from a to b in a's step order carries what the n-th
 //! `Recv` from a in b's step order takes, and [`Progress`] starts the messages of one direction
 //! of one pair in step order; so one tag per collective call is enough. Algorithms must keep this
-//! invariant; [`verify`](super::verify::verify) checks it over the schedules of all ranks.
+//! invariant; `verify` checks it over the schedules of all ranks.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ pub enum Buffer {
 ///
 /// A user buffer is the concatenation of its blocks in the order of their index (the rank, or
 /// the neighbour), whatever their displacements and types: unit 0 is the first of block 0, and a
-/// region may run across blocks. [`Layout::pieces`](super::layout::Layout::pieces) translates.
+/// region may run across blocks. `Layout::pieces` translates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Region {
     /// The buffer.

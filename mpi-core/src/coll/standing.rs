@@ -14,16 +14,13 @@ use super::menu::Algorithm;
 use super::place::Places;
 use super::prepared::{Data, Form, Ground, Prepared};
 use super::schedule::Schedule;
+use super::tags;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
 use crate::limits::ROOMS_MAX;
 use crate::port::Port;
 use crate::request::Recipe;
-
-/// Persistent operations have the smallest integers for tags, where the numbers of the other calls never come.
-pub(super) const TAGS: i32 = i32::MIN;
-pub(super) const NUMBERS: u32 = 1 << 30;
 
 /// A collective operation that is kept to be started.
 pub(crate) struct Standing {
@@ -55,7 +52,7 @@ impl<P: Port> Entry<'_, P> {
         let comm = call.comm;
         let state = self.comm_mut(comm)?;
         let number = state.standing_number;
-        state.standing_number = (number + 1) % NUMBERS;
+        state.standing_number = (number + 1) % tags::STANDING_NUMBERS;
         let way = match self.room(&mut call, number)? {
             Some(algorithm) => {
                 let datatypes = self.own_datatypes(&mut call)?;
@@ -64,7 +61,7 @@ impl<P: Port> Entry<'_, P> {
             None => {
                 let choice = self.choose(&call, Form::Persistent)?;
                 let schedule = self.schedule(&call, &call.problem, &choice)?;
-                let tag = TAGS + number as i32;
+                let tag = tags::STANDING + number as i32;
                 Way::Messages { schedule, ground: self.ground(&call)?, tag }
             }
         };

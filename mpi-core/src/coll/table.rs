@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::menu::{Algorithm, Collective, Needs, unknown};
-use super::select::Shape;
+use super::shape::Shape;
 
 /// Segment of a chain where a rule names none, in bytes.
 const SEGMENT_DEFAULT: i64 = 64 << 10;
@@ -29,6 +29,7 @@ pub(super) struct Rule {
     block: Limits,
     commutative: Option<bool>,
     crowded: Option<bool>,
+    blocking: Option<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +61,7 @@ impl Rule {
             block: any,
             commutative: None,
             crowded: None,
+            blocking: None,
         }
     }
 
@@ -87,6 +89,7 @@ impl Rule {
             && self.block.contain(shape.bytes / shape.size.max(1) as i64)
             && self.commutative.is_none_or(|wanted| wanted == shape.commutative)
             && self.crowded.is_none_or(|wanted| wanted == shape.crowded)
+            && self.blocking.is_none_or(|wanted| wanted == shape.blocking)
     }
 }
 
@@ -115,6 +118,7 @@ struct Entry {
     max_block: Option<Spanned<Amount>>,
     commutative: Option<bool>,
     crowded: Option<bool>,
+    blocking: Option<bool>,
 }
 
 /// A number of bytes, as `4096` or `"4KiB"`.
@@ -215,6 +219,7 @@ impl Entry {
         rule.block = limits(&named, Some(min), Some(max))?;
         rule.commutative = self.commutative;
         rule.crowded = self.crowded;
+        rule.blocking = self.blocking;
         Ok(rule)
     }
 }

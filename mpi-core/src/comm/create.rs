@@ -312,7 +312,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(());
         }
         self.leave_board(comm)?;
-        self.leave_nodes(comm)?;
+        self.leave_level(comm)?;
         self.drop_comm(comm)
     }
 }

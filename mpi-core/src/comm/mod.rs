@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::attributes::AttributeList;
 use crate::coll::board::{BoardState, Lead};
-use crate::coll::nodes::Nodes;
+use crate::coll::hierarchy::level::Level;
 use crate::constants::{Comparison, Special};
 use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::{Error, ErrorClass, Result};
@@ -65,8 +65,8 @@ pub struct Comm {
     pub(crate) held: held::Held,
     /// Its board.
     pub(crate) board: BoardState,
-    /// Its nodes, where that is known and there are several.
-    pub(crate) nodes: Option<Arc<Nodes>>,
+    /// Its groups, one a node, where that is known and there are several.
+    pub(crate) level: Option<Arc<Level>>,
     /// The largest number of its processes on one node; 0 where that is not known.
     pub ranks_per_node: u32,
     /// How many processes share a processor, at most; 1 where that is not known.
@@ -106,7 +106,7 @@ impl Comm {
             check_number: 0,
             held: held::Held::default(),
             board: BoardState::Untried,
-            nodes: None,
+            level: None,
             ranks_per_node: 0,
             share: 1,
             beside: Vec::new(),

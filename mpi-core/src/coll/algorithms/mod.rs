@@ -1,4 +1,4 @@
-//! The algorithms: functions that write one rank's steps into a [`Builder`](super::builder::Builder).
+//! The algorithms: functions that write one rank's steps into a `Builder`.
 //!
 //! Costs are given in Hockney's model for p processes and m units (of one block where there are
 //! blocks, else of the whole vector): α a message, β a unit moved, γ a unit reduced. k is the
@@ -21,6 +21,7 @@
 
 pub mod allgather;
 pub mod allgather_bruck;
+pub mod allgather_tree;
 pub mod allreduce;
 pub mod alltoall;
 pub mod alltoall_bruck;

@@ -16,6 +16,7 @@ fn shape(collective: Collective, size: usize, bytes: i64) -> Shape {
         commutative: true,
         board: false,
         nodes: false,
+        blocking: true,
     }
 }
 

@@ -2,12 +2,11 @@
 
 use super::data::mix;
 use super::sim::{Memory, run};
-use crate::coll::hierarchy;
+use crate::coll::hierarchy::{self, groups::Groups};
 use crate::coll::menu::{Algorithm, Collective, Needs};
-use crate::coll::nodes::NodeMap;
 use crate::coll::plan::{Problem, plan};
 use crate::coll::schedule::Schedule;
-use crate::coll::select::Choice;
+use crate::coll::select::{Choice, Selection, Shape};
 
 /// All small sizes, and some around powers of two, of three and of ten.
 pub(super) const SIZES: &[usize] =
@@ -31,6 +30,11 @@ const BY_NODES: &[(Collective, bool)] = &[
     (Collective::Gather, false),
     (Collective::Scatter, false),
     (Collective::Allgather, false),
+    (Collective::Alltoall, false),
+    (Collective::ReduceScatter, false),
+    (Collective::ReduceScatterBlock, false),
+    (Collective::Scan, false),
+    (Collective::Exscan, false),
 ];
 
 /// Everything that is chosen in a test, but for the problem itself.
@@ -80,21 +84,41 @@ impl Case {
 
     /// Nodes for an algorithm that goes by them, of which there are more or larger ones with more ports:
     /// ranks that follow one another, or if the operation is commutative dealt in turn.
-    fn nodes(&self) -> Option<NodeMap> {
+    fn nodes(&self) -> Option<Groups> {
         let number = self.choice.ports + 1;
         let first = |rank: usize| match self.commutative {
             true => rank % number,
             false => rank / number * number,
         };
         let map =
-            || NodeMap::new(&(0..self.size).map(|rank| first(rank) as u32).collect::<Vec<_>>());
+            || Groups::new(&(0..self.size).map(|rank| first(rank) as u32).collect::<Vec<_>>());
         (self.algorithm() == Algorithm::Nodes).then(map)?
+    }
+
+    /// By what stages get their algorithms; where processes share processors these are others.
+    fn shape(&self) -> Shape {
+        Shape {
+            collective: Collective::Barrier,
+            size: self.size,
+            ranks_per_node: self.choice.ports + 1,
+            crowded: self.in_place,
+            processors: self.choice.ports,
+            bytes: self.len,
+            unit: [1, 1 << 12][self.root % 2],
+            commutative: self.commutative,
+            board: false,
+            nodes: true,
+            blocking: false,
+        }
     }
 
     /// The schedule of a rank.
     pub(super) fn plan(&self, rank: usize, problem: &Problem) -> Schedule {
         let planned = match self.nodes() {
-            Some(map) => hierarchy::plan(rank, &map, problem, self.choice.ports),
+            Some(groups) => {
+                let (shape, ports) = (self.shape(), self.choice.ports);
+                hierarchy::plan(rank, &groups, problem, &shape, ports, &Selection::default())
+            }
             None => plan(rank, self.size, problem, &self.choice),
         };
         planned.unwrap_or_else(|error| panic!("{self:?}: {error}"))

@@ -1,0 +1,153 @@
+//! The stages of a collective one after the other, each as a call on the communicator of the group or of the leaders.
+//! Where one fails, this process says so in those that follow, in which others wait.
+
+use super::level::Level;
+use super::stages::{Stage, Stages, Step, Team, Units};
+use crate::buffer::UserBuffer;
+use crate::coll::board::copy;
+use crate::coll::layout::Layout;
+use crate::coll::memory::{Memory, Span, Temps};
+use crate::coll::place::{Place, Places};
+use crate::coll::plan::Problem;
+use crate::coll::prepared::{Data, Operands, Prepared};
+use crate::coll::schedule::{Buffer, Region, Schedule};
+use crate::datatype::Packer;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::port::Port;
+
+/// What a process says when it has come.
+static HERE: u8 = 1;
+
+impl<P: Port> Entry<'_, P> {
+    /// Runs a collective operation node by node.
+    #[cold]
+    pub(in crate::coll) fn run_by_stages(&mut self, call: &Prepared) -> Result<()> {
+        self.next_call(call.comm)?;
+        let state = self.comm(call.comm)?;
+        let (rank, level) = (state.rank as usize, state.level.clone());
+        let Some(level) = level else { crate::fail!(INTERN, "a communicator lost its groups") };
+        let unit = call.data.unit();
+        let units = Units { bytes: unit, moved: unit };
+        let Stages { steps, temps, .. } = Stages::of(&level.groups, rank, &call.problem, units)?;
+        let (mut memory, mut outcome) = match self.scratch(call, temps) {
+            Ok(memory) => (memory, Ok(())),
+            Err(error) => (Memory::Failed, Err(error)),
+        };
+        if call.problem == Problem::Barrier {
+            let here = UserBuffer((&raw const HERE).cast_mut());
+            copy(Packer::contiguous(here, 1), memory.unpacker(Region::new(Buffer::Temp(0), 1)));
+        }
+        for step in steps {
+            outcome = match (outcome, step) {
+                (Ok(()), Step::Turn([from, into], moves)) => {
+                    for [at, to, len] in moves {
+                        memory.copy(from.slice(at, len), into.slice(to, len));
+                    }
+                    Ok(())
+                }
+                (Ok(()), Step::Call(stage)) => {
+                    self.run(self.prepare_stage(call, &level, stage, &mut memory)?)
+                }
+                (Err(error), Step::Call(stage)) => {
+                    // What comes of it is what the others are told, and that is known.
+                    let stage = self.prepare_stage(call, &level, stage, &mut memory)?;
+                    let _ = self.fail_call(&stage, &error);
+                    Err(error)
+                }
+                (outcome, Step::Turn(..)) => outcome,
+            };
+        }
+        outcome
+    }
+
+    /// Scratch memory of these lengths, beside the operands of a call that reduces.
+    fn scratch(&self, call: &Prepared, temps: Vec<i64>) -> Result<Memory> {
+        let lens = Schedule { temps, ..Schedule::default() };
+        match &call.data {
+            Data::Moved { .. } => {
+                let [send, recv] = [Span::Flat(UserBuffer::BOTTOM), Span::Flat(UserBuffer::BOTTOM)];
+                Memory::moved(&lens, send, recv, Temps::default())
+            }
+            Data::Reduced(data) => {
+                let datatype = self.datatype(data.datatype)?.clone();
+                Memory::reduced(&lens, data.send, data.recv, datatype, Temps::default())
+            }
+        }
+    }
+
+    /// A stage as a call of its own.
+    fn prepare_stage(
+        &self,
+        call: &Prepared,
+        level: &Level,
+        stage: Stage,
+        memory: &mut Memory,
+    ) -> Result<Prepared> {
+        let Stage { team, collective, problem, bytes, memory: [from, into] } = stage;
+        let (comm, size) = match team {
+            Team::Group => (level.within, self.comm(level.within)?.size()),
+            Team::Leaders => (level.across, level.groups.count() as u32),
+        };
+        let data = match &call.data {
+            Data::Reduced(data) if problem.reduces() => {
+                let send = from.map_or(UserBuffer::IN_PLACE, |from| memory.at(from));
+                let recv = into.map_or(UserBuffer::BOTTOM, |into| memory.at(into));
+                Data::Reduced(Operands { send, recv, ..*data })
+            }
+            _ => {
+                let [sent, received] = cuts(&problem, size as usize);
+                let send = self.places(call, memory, from, sent)?;
+                Data::Moved { send, recv: self.places(call, memory, into, received)? }
+            }
+        };
+        Ok(Prepared { comm, collective, problem, bytes, data })
+    }
+
+    /// The memory of a region, as one block or as it is cut.
+    fn places(
+        &self,
+        call: &Prepared,
+        memory: &mut Memory,
+        region: Option<Region>,
+        cut: Option<Layout>,
+    ) -> Result<Places> {
+        let Some(region) = region else { return Ok(Places::None) };
+        let Some(cut) = cut else { return self.place(call, memory, region).map(Places::one) };
+        let unit = call.data.unit();
+        let part = |block| region.slice(cut.start(block) / unit, cut.len(block) / unit);
+        let places = (0..cut.count()).map(|block| self.place(call, memory, part(block)));
+        places.collect::<Result<_>>().map(Places::Each)
+    }
+
+    fn place(&self, call: &Prepared, memory: &mut Memory, region: Region) -> Result<Place> {
+        match (&call.data, region.buffer) {
+            (Data::Reduced(data), _) => {
+                let datatype = self.datatype(data.datatype)?;
+                Ok(Place::new(memory.at(region), region.len, data.datatype, datatype))
+            }
+            (Data::Moved { send, .. }, Buffer::Send) => {
+                send.stretch(region.start, region.len, self)
+            }
+            (Data::Moved { recv, .. }, Buffer::Recv) => {
+                recv.stretch(region.start, region.len, self)
+            }
+            (_, Buffer::Temp(_)) => Ok(Place::of_bytes(memory.at(region), region.len)),
+        }
+    }
+}
+
+/// How a stage that moves data cuts what it sends and what it receives; `None` for one block.
+fn cuts(problem: &Problem, size: usize) -> [Option<Layout>; 2] {
+    match problem {
+        Problem::Gather { block, .. } => [None, Some(Layout::uniform(*block, size))],
+        Problem::Scatter { block, .. } => [Some(Layout::uniform(*block, size)), None],
+        Problem::Gatherv { blocks, .. } => [None, blocks.clone()],
+        Problem::Scatterv { blocks, .. } => [blocks.clone(), None],
+        Problem::Allgather { blocks, .. } => [None, Some(blocks.clone())],
+        Problem::Alltoallv { outgoing, incoming, .. } => {
+            [outgoing, incoming].map(|blocks| Some(blocks.clone()))
+        }
+        _ => [None, None],
+    }
+}
