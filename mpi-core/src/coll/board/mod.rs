@@ -10,8 +10,9 @@
 //!
 //! `seat` gets a communicator its board, and `work` waits. `message` moves one message, in pieces or, if it is long,
 //! from where it is `shown`; `fold` carries out a `task`: it reduces, `operand` by `operand`. A `transfer` is all that
-//! one process does in a call. `describe` says what that is, `reduce` where it reduces,
-//! `across` where two show each other long vectors. `run` runs a description to its end; `begun` begins one, and keeps the queue of those that are under way.
+//! one process does in a call. `describe` says what that is, `reduce` where it reduces, and `across` which operands two
+//! ranks show each other. `run` runs a description to its end; `begun` begins one, and keeps the queue of those that are
+//! under way.
 //!
 //! What is not a transfer: a barrier after which one process goes on first (`turns`), and the short way of small calls:
 //! `quick`, `quick_varied` and `quick_reduced`, with `fold_short`, of which `listed` writes the shortest, `quick_left`
