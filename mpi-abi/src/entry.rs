@@ -10,9 +10,7 @@ use std::ptr::NonNull;
 use mpi_core::always::Always;
 use mpi_core::errhandler::Target;
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::handle::{
-    CommHandle, ErrhandlerHandle, FileHandle, RequestHandle, SessionHandle, WinHandle,
-};
+use mpi_core::handle::{CommHandle, ErrhandlerHandle, FileHandle, SessionHandle, WinHandle};
 
 use crate::face::Face;
 use crate::failure;
@@ -148,19 +146,6 @@ fn enter<F: Face>(
         Ok(()) => 0,
         Err(error) => failure::raise(&mut cx, error),
     }
-}
-
-/// Begins a collective on the short way of its blocking form, `quickly`; `None` if it has to go the
-/// ordinary way.
-#[inline]
-pub fn begin_quickly(
-    cx: &mut Cx<'_>,
-    comm: CommHandle,
-    quickly: impl FnOnce(&mut Cx<'_>) -> Result<bool>,
-) -> Result<Option<RequestHandle>> {
-    cx.begin_quickly();
-    let outcome = quickly(cx);
-    cx.begun_quickly(comm, outcome)
 }
 
 /// The end of a procedure that is not implemented.

@@ -173,10 +173,6 @@ pub trait Boards {
         last: bool,
     ) -> bool;
 
-    /// Writes to members, from the one of rank `first` on, a message each that is one run of memory, or none if there
-    /// are no bytes, as long as they are short ones ([`SHORT_PIECE`]) and there is room; how many members have theirs.
-    fn write_runs(&mut self, board: BoardId, first: u32, runs: &[RawBytes<'_>]) -> usize;
-
     /// Whether a message of `len` bytes, in one run, is better shown to an audience than written.
     fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool;
 

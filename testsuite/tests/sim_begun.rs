@@ -2,20 +2,19 @@
 //! once, between blocking ones, on communicators that are freed meanwhile, and where a process fails.
 
 mod calls;
-#[path = "calls/quickly.rs"]
-mod quickly;
+#[path = "calls/fast.rs"]
+mod fast;
 
 use std::rc::Rc;
 
 use calls::{Call, INT64, Memory, SUM, live, memory, prepare};
+use fast::run;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Typed;
 use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::datatype::BYTE;
 use mpi_core::error::ErrorClass;
-use mpi_core::handle::RequestHandle;
 use mpi_core::p2p::{Message, Mode};
-use quickly::quickly;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
 use transports::sim::SimOptions;
 
@@ -141,38 +140,19 @@ fn a_communicator_may_be_freed_while_some_are_under_way() {
     }
 }
 
-/// Begins a call on its short way, if that is open.
-fn begin_quickly(
-    mpi: &mut SimEntry<'_>,
-    call: &Call,
-    memory: &mut Memory,
-) -> Option<RequestHandle> {
-    mpi.begin_quickly();
-    let outcome = quickly(mpi, call, memory);
-    mpi.begun_quickly(COMM_WORLD, outcome).unwrap()
-}
-
-/// Some calls, by turns blocking and begun, at each rank some on the short way and others on the
-/// ordinary one; how many began on the short way.
+/// Some calls, by turns blocking and begun, of which the blocking ones go the fast path at some ranks; how many.
 fn by_all_ways(mpi: &mut SimEntry<'_>, calls: &[Call]) -> usize {
     let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
     let mut memories: Vec<Memory> = calls.iter().map(|call| memory(call, me, size)).collect();
-    let (mut requests, mut quick) = (Vec::new(), 0);
-    for (at, (call, memory)) in calls.iter().zip(&mut memories).enumerate() {
-        let short = !(call.salt as usize + me).is_multiple_of(4);
-        if at % 4 == 3 {
-            if !short || !quickly(mpi, call, memory).unwrap() {
-                let prepared = prepare(mpi, call, memory);
-                mpi.run(prepared).unwrap();
-            }
+    let (mut requests, mut fast) = (Vec::new(), 0);
+    for (call, memory) in calls.iter().zip(&mut memories) {
+        if call.salt % 4 == 3 {
+            let wanted = !(call.salt as usize / 4 + me).is_multiple_of(4);
+            fast += usize::from(run(mpi, call, memory, wanted));
             continue;
         }
-        let begun = if short { begin_quickly(mpi, call, memory) } else { None };
-        quick += usize::from(begun.is_some());
-        requests.push(begun.unwrap_or_else(|| {
-            let prepared = prepare(mpi, call, memory);
-            mpi.begin(prepared).unwrap()
-        }));
+        let prepared = prepare(mpi, call, memory);
+        requests.push(mpi.begin(prepared).unwrap());
     }
     for request in requests.into_iter().rev() {
         mpi.wait_one(request).unwrap();
@@ -180,11 +160,11 @@ fn by_all_ways(mpi: &mut SimEntry<'_>, calls: &[Call]) -> usize {
     for (call, memory) in calls.iter().zip(&memories) {
         assert!(memory.recv == memory.expected, "{call:?} at rank {me} of {size}");
     }
-    quick
+    fast
 }
 
 #[test]
-fn what_begins_on_the_short_way_meets_every_other_form() {
+fn what_begins_meets_the_fast_path_of_blocking_calls() {
     for seed in 0..24 {
         let ranks = 2 + (seed % 5) as u32;
         let calls = Rc::new(shuffled(seed, ranks));
@@ -193,19 +173,18 @@ fn what_begins_on_the_short_way_meets_every_other_form() {
             let groups = calls.chunks(1 + seed as usize % 4);
             groups.map(|group| by_all_ways(mpi, group)).sum::<usize>()
         });
-        for quick in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
-            assert!(quick > Some(5), "{quick:?} calls began on the short way");
+        for fast in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
+            assert!(fast > Some(2), "{fast:?} calls went the fast path");
         }
     }
 }
 
 #[test]
-fn a_barrier_that_begins_on_the_short_way_waits_for_all() {
+fn a_barrier_that_begins_waits_for_all() {
     for seed in 0..8 {
         let outcome = World::new(seed, 3).start_mpi(|mpi| {
             open_board(mpi);
             let me = mpi.identity.rank;
-            let mut nothing = memory(&MEETING, me as usize, 3);
             let mut token = [0u8];
             let mut message = |rank| {
                 let buf = UserBuffer(token.as_mut_ptr());
@@ -215,7 +194,8 @@ fn a_barrier_that_begins_on_the_short_way_waits_for_all() {
             if me == 2 {
                 let _ = [0, 1].map(|other| mpi.receive(message(other)).unwrap());
             }
-            let request = begin_quickly(mpi, &MEETING, &mut nothing).unwrap();
+            let prepared = mpi.barrier(COMM_WORLD).unwrap();
+            let request = mpi.begin(prepared).unwrap();
             let early = me != 2 && (0..100).any(|_| mpi.test(request).unwrap().is_some());
             if me != 2 {
                 mpi.send(message(2), Mode::Standard).unwrap();
@@ -242,24 +222,13 @@ fn a_result_in_place_waits_for_the_room_of_its_contribution() {
                 }
                 let buf = UserBuffer(std::ptr::from_mut(word).cast());
                 let data = Typed { buf, count: 1, datatype: INT64 };
-                mpi.begin_quickly();
-                let outcome = mpi.bcast_quickly(data, 0, COMM_WORLD);
-                let begun = mpi.begun_quickly(COMM_WORLD, outcome).unwrap();
-                requests.push(begun.unwrap_or_else(|| {
-                    let prepared = mpi.bcast(data, 0, COMM_WORLD).unwrap();
-                    mpi.begin(prepared).unwrap()
-                }));
+                let prepared = mpi.bcast(data, 0, COMM_WORLD).unwrap();
+                requests.push(mpi.begin(prepared).unwrap());
             }
             let mut sum = me + 1;
             let (own, recv) = (UserBuffer::IN_PLACE, UserBuffer((&raw mut sum).cast()));
-            let data = Typed { buf: own, count: 1, datatype: INT64 };
-            mpi.begin_quickly();
-            let outcome = mpi.allreduce_quickly(data, recv, SUM, COMM_WORLD);
-            let begun = mpi.begun_quickly(COMM_WORLD, outcome).unwrap();
-            requests.push(begun.unwrap_or_else(|| {
-                let prepared = mpi.allreduce(own, recv, 1, INT64, SUM, COMM_WORLD).unwrap();
-                mpi.begin(prepared).unwrap()
-            }));
+            let prepared = mpi.allreduce(own, recv, 1, INT64, SUM, COMM_WORLD).unwrap();
+            requests.push(mpi.begin(prepared).unwrap());
             for request in requests {
                 mpi.wait_one(request).unwrap();
             }

@@ -2,23 +2,23 @@
 //! blocking and several at once, against answers computed without communication.
 
 mod calls;
+#[path = "calls/fast.rs"]
+mod fast;
 #[path = "calls/only.rs"]
 mod only;
-#[path = "calls/quickly.rs"]
-mod quickly;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use calls::{Call, INT64, SUM, UNTOUCHED, live, memory, prepare, row};
+use fast::run;
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Elements, Typed, Uneven};
+use mpi_core::coll::calls::Typed;
 use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::datatype::{BYTE, Datatype, Form};
 use mpi_core::error::ErrorClass;
 use mpi_core::handle::DatatypeHandle;
 use only::{calls_of, fail_at_rank_2, use_only};
-use quickly::quickly;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
 use transports::sim::SimOptions;
 
@@ -95,40 +95,33 @@ fn a_collective_that_one_rank_leaves_out_fails_at_the_other() {
 }
 
 #[test]
-fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
-    for (ranks, processors) in
-        [(1, None), (2, None), (3, None), (5, Some(2)), (8, None), (8, Some(3))]
-    {
+fn the_fast_path_of_some_ranks_meets_the_described_way_of_others() {
+    for (ranks, processors) in [(2, None), (3, None), (5, Some(2)), (8, None), (8, Some(3))] {
         let network = SimOptions { processors, ..SimOptions::default() };
         let world = World { network, ..World::new(u64::from(ranks), ranks) };
         let outcome = world.start_mpi(|mpi| {
             mpi.selection.patience = 0;
             let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
-            let mut quick = 0;
+            let mut fast = 0;
             for round in 0..320 {
                 let collective = Collective::ALL[round * 5 % Collective::ALL.len()];
-                let (len, root) = ([1, 6, 90, 400][round % 4], round * 7 % size);
+                let (len, root) = ([1, 6, 64, 400][round % 4], round * 7 % size);
                 let call = Call { collective, len, root, salt: round as i64 };
                 let mut memory = memory(&call, me, size);
-                if (round + me) % 3 == 0 || !quickly(mpi, &call, &mut memory).unwrap() {
-                    let prepared = prepare(mpi, &call, &mut memory);
-                    mpi.run(prepared).unwrap();
-                } else {
-                    quick += 1;
-                }
+                fast += usize::from(run(mpi, &call, &mut memory, (round + me) % 3 != 0));
                 assert!(memory.recv == memory.expected, "{call:?} at rank {me} of {size}");
             }
-            quick
+            fast
         });
-        for quick in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
-            assert!(quick > Some(100), "{quick:?} calls went the short way");
+        for fast in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
+            assert!(fast > Some(50), "{fast:?} calls went the fast path");
         }
     }
 }
 
-/// Blocks that are longer than other short ways take, of ranks that share processors.
+/// Blocks of one piece each although they are long.
 #[test]
-fn long_exchanges_go_the_short_way_of_some_ranks_and_the_ordinary_one_of_others() {
+fn long_exchanges_of_ranks_that_share_processors_give_the_right_answer() {
     const LENGTHS: [usize; 4] = [5_000, 9, 7_000, 12_000];
     let exchanges = [Collective::Alltoall, Collective::Alltoallv, Collective::Alltoallw];
     for (seed, ranks) in (0u64..).zip([3u32, 4, 4, 5]) {
@@ -136,24 +129,13 @@ fn long_exchanges_go_the_short_way_of_some_ranks_and_the_ordinary_one_of_others(
             SimOptions { processors: Some(2), large_pieces: true, ..SimOptions::default() };
         let outcome = World { network, ..World::new(seed, ranks) }.start_mpi(move |mpi| {
             mpi.selection.patience = 0;
-            let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
-            let mut quick = 0;
-            for round in 0..48 {
+            let call = |round: usize| {
                 let (collective, len) = (exchanges[round % 3], LENGTHS[round / 3 % 4]);
-                let call = Call { collective, len, root: 0, salt: round as i64 };
-                let mut memory = memory(&call, me, size);
-                if (round + me) % 4 == 0 || !quickly(mpi, &call, &mut memory).unwrap() {
-                    let prepared = prepare(mpi, &call, &mut memory);
-                    mpi.run(prepared).unwrap();
-                } else {
-                    quick += usize::from(len > 9);
-                }
-                assert!(memory.recv == memory.expected, "{call:?} at rank {me} of {size}");
-            }
-            quick
+                Call { collective, len, root: 0, salt: round as i64 }
+            };
+            live(mpi, &(0..48).map(call).collect::<Vec<_>>(), 1);
         });
-        let quick = outcome.unwrap_or_else(|hang| panic!("{ranks} ranks: {hang}")).results;
-        assert!(quick.iter().any(|quick| *quick > Some(0)), "{quick:?} of {ranks} ranks");
+        outcome.unwrap_or_else(|hang| panic!("{ranks} ranks: {hang}"));
     }
 }
 
@@ -213,27 +195,13 @@ fn a_barrier_holds_everyone_whatever_came_before_it() {
             for round in 0..200 {
                 let (call, begins) = next_call(&mut random, round, size);
                 let mut memory = memory(&call, me, size);
-                let short = (round + me) % 3 != 0;
                 come.borrow_mut()[me] = round;
-                let mut done = false;
                 if begins {
-                    if short {
-                        mpi.begin_quickly();
-                    }
-                    let outcome = if short { quickly(mpi, &call, &mut memory) } else { Ok(false) };
-                    let begun = mpi.begun_quickly(COMM_WORLD, outcome).unwrap();
-                    let request = begun.unwrap_or_else(|| {
-                        let prepared = prepare(mpi, &call, &mut memory);
-                        mpi.begin(prepared).unwrap()
-                    });
-                    mpi.wait_one(request).unwrap();
-                    done = true;
-                } else if short {
-                    done = quickly(mpi, &call, &mut memory).unwrap();
-                }
-                if !done {
                     let prepared = prepare(mpi, &call, &mut memory);
-                    mpi.run(prepared).unwrap();
+                    let request = mpi.begin(prepared).unwrap();
+                    mpi.wait_one(request).unwrap();
+                } else {
+                    run(mpi, &call, &mut memory, (round + me) % 3 != 0);
                 }
                 let held = || come.borrow().iter().all(|reached| *reached >= round);
                 assert!(call.collective != Collective::Barrier || held(), "{call:?} at {me}");
@@ -245,7 +213,7 @@ fn a_barrier_holds_everyone_whatever_came_before_it() {
 }
 
 #[test]
-fn a_block_longer_than_agreed_is_refused_on_the_short_way_too() {
+fn a_block_longer_than_agreed_is_refused_on_the_fast_path_too() {
     let outcome = World::new(5, 2).start_mpi(|mpi| {
         mpi.selection.patience = 0;
         let me = mpi.identity.rank as usize;
@@ -253,12 +221,8 @@ fn a_block_longer_than_agreed_is_refused_on_the_short_way_too() {
         mpi.run(barrier).unwrap();
         let (mut own, mut all) = ([7i64; 5], [0i64; 9]);
         let [own, all] = [&mut own[..], &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
-        let send = Typed { buf: own, count: [4, 5][me], datatype: INT64 };
-        let block =
-            |rank| Elements { count: 4, datatype: INT64, displ: 4 * rank as i64, in_bytes: false };
-        let recv = Uneven { buf: all, block };
-        let recv = (me == 0).then_some(recv);
-        mpi.gatherv_quickly(send, recv, 0, COMM_WORLD).map_err(|error| error.class())
+        let done = mpi.fast_gather(own, [4, 5][me], INT64, all, 4, INT64, 0, COMM_WORLD);
+        done.map_err(|error| error.class())
     });
     let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
     assert_eq!(results, [Some(Err(ErrorClass::TRUNCATE)), Some(Ok(true))]);

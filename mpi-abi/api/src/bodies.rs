@@ -77,14 +77,11 @@ pub struct Body {
     pub path: String,
     /// The path of a function with the C parameters that says whether it did the whole call.
     pub quick: Option<String>,
-    /// The path of a function with the body's parameters that says so, of a collective that runs to
-    /// its end or only begins: the one whose name ends in `_quickly`.
-    pub small: Option<String>,
 }
 
 impl Body {
     fn new(style: Style, form: Form, path: String) -> Body {
-        Body { style, form, path, quick: None, small: None }
+        Body { style, form, path, quick: None }
     }
 }
 
@@ -122,18 +119,6 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
         let procedure = names.get(&name);
         if let Some(body) = procedure.and_then(|procedure| bodies.get_mut(&procedure.name)) {
             body.quick = Some(format!("crate::quick::{module}::{name}"));
-        }
-    }
-    for folder in ["calls", "raw"] {
-        for Function { module, name, .. } in functions(&src.join(folder))? {
-            let Some(blocking) = name.strip_suffix("_quickly") else { continue };
-            for form in [blocking.to_owned(), format!("i{blocking}")] {
-                let procedure = names.get(&form);
-                let body = procedure.and_then(|procedure| bodies.get_mut(&procedure.name));
-                if let Some(body) = body {
-                    body.small = Some(format!("crate::{folder}::{module}::{name}"));
-                }
-            }
         }
     }
     Ok(bodies)

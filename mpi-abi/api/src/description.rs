@@ -3,7 +3,8 @@
 //! An entry describes the first of its `forms`, from which the others follow; where their sentences
 //! do not, `does` has one for each. A parameter is one string:
 //! `[out |inout ]name: [const ]kind[lengths] flags…`. A body that is one call stands here as `core`,
-//! one that another procedure has too as `same_as`. Enters: the files. Leaves: [`Procedure`]s in the
+//! one that another procedure has too as `same_as`; `fast` are collectives with a fast path (`fast.rs` of the core).
+//! Enters: the files. Leaves: [`Procedure`]s in the
 //! order of their names.
 
 use std::collections::BTreeMap;
@@ -94,6 +95,8 @@ pub struct Procedure {
     pub core: Option<String>,
     /// The procedure whose body it has as well.
     pub same_as: Option<String>,
+    /// Whether the core has a fast path for it, a collective that runs to its end: `fast_` and its name.
+    pub fast: bool,
 }
 
 /// What an entry says that its forms do.
@@ -129,6 +132,8 @@ struct Entry {
     parameters: Vec<String>,
     core: Option<String>,
     same_as: Option<String>,
+    #[serde(default)]
+    fast: bool,
 }
 
 fn only_the_first() -> Vec<Form> {
@@ -195,6 +200,7 @@ fn procedure(name: &str, does: String, form: Form, entry: &Entry) -> Result<Proc
         parameters: parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
         core: entry.core.clone(),
         same_as: entry.same_as.as_ref().map(|name| name.trim_start_matches("MPI_").to_owned()),
+        fast: entry.fast && form == Form::Blocking,
     })
 }
 

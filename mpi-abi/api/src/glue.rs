@@ -231,16 +231,9 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
     let generic = if body.style == Style::Raw { "::<F>" } else { "" };
     let passed: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
     let call = format!("{}{generic}(cx{passed})", body.path);
-    if let Some(small) = body.small.as_ref().filter(|_| body.form == Form::Run) {
-        let _ = writeln!(out, "if {small}{generic}(cx{passed})? {{\nreturn Ok(());\n}}");
-    }
-    if let Some(small) = body.small.as_ref().filter(|_| body.form == Form::Begin) {
-        let _ = writeln!(
-            out,
-            "let quickly = |cx: &mut entry::Cx<'_>| {small}{generic}(cx{passed});\n\
-             if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {{\n\
-             *request = F::request_out(made);\nreturn Ok(());\n}}"
-        );
+    if procedure.fast {
+        let (name, passed) = (procedure.snake(), arguments.join(", "));
+        let _ = writeln!(out, "if cx.fast_{name}({passed})? {{\nreturn Ok(());\n}}");
     }
     if matches!(body.form, Form::Run | Form::Begin | Form::Keep) {
         let _ = writeln!(out, "let prepared = {call}?;");

@@ -32,8 +32,6 @@ pub mod requests;
 pub mod rma;
 pub mod rooted;
 pub mod sessions;
-pub mod small_collectives;
-pub mod small_varied;
 pub mod statuses;
 pub mod topology;
 pub mod windows;

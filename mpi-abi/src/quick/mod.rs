@@ -17,7 +17,6 @@ pub mod any_time;
 pub mod completion;
 pub mod p2p;
 pub mod packing;
-pub mod reductions;
 
 /// The way into an initialised library.
 ///

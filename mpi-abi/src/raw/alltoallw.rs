@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Elements, Prepared, Types, Uneven, Varied};
+use mpi_core::coll::calls::{Prepared, Types, Varied};
 use mpi_core::error::Result;
 use mpi_core::handle::DatatypeHandle;
 use mpi_core::lists::listed;
@@ -38,11 +38,6 @@ impl<F: Face> Side<F> {
         Ok(Side { buf: args::buffer::<F>(param, buf)?, counts, displs, types })
     }
 
-    /// Whether no array is missing.
-    fn is_whole(&self) -> bool {
-        !self.counts.is_null() && !self.displs.is_null() && !self.types.is_null()
-    }
-
     /// # Safety
     /// The array of types is null or has `length` entries.
     unsafe fn read(&self, length: usize, names: &Names) -> Result<Lists> {
@@ -57,7 +52,6 @@ impl<F: Face> Side<F> {
 }
 
 /// What is sent and what is received.
-#[inline]
 fn sides<F: Face>(send: Given<F>, recv: Given<F>) -> Result<(Side<F>, Side<F>)> {
     Ok((Side::new("sendbuf", send)?, Side::new("recvbuf", recv)?))
 }
@@ -114,43 +108,6 @@ pub unsafe fn alltoallw<F: Face>(
     };
     let outgoing = outgoing.as_ref().map(|lists| lists.varied(from));
     cx.alltoallv(outgoing, incoming.varied(to), comm)
-}
-
-/// `MPI_Alltoallw` of small data, as in [`small_varied`](crate::calls::small_varied); whether it did
-/// the whole call.
-///
-/// # Safety
-/// As for [`alltoallw`].
-#[inline(always)]
-pub unsafe fn alltoallw_quickly<F: Face>(
-    cx: &mut Cx<'_>,
-    sendbuf: *const c_void,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtypes: *const F::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtypes: *const F::Datatype,
-    comm: F::Comm,
-) -> Result<bool> {
-    let send = (sendbuf, sendcounts, sdispls, sendtypes);
-    let (send, recv) = sides::<F>(send, (recvbuf, recvcounts, rdispls, recvtypes))?;
-    if !send.is_whole() || !recv.is_whole() {
-        return Ok(false);
-    }
-    let (from, to) = (send.buf, recv.buf);
-    let block = |side: Side<F>| {
-        // SAFETY: the caller's promise; the core asks for the ranks of the communicator.
-        move |rank| unsafe {
-            let datatype = F::datatype_in(*side.types.add(rank));
-            let (count, displ) = (side.counts.at(rank), side.displs.at(rank));
-            Elements { count, datatype, displ, in_bytes: true }
-        }
-    };
-    let (send, recv) = (block(send), block(recv));
-    let send = Uneven { buf: from, block: send };
-    cx.alltoallw_quickly(send, Uneven { buf: to, block: recv }, F::comm_in(comm))
 }
 
 /// `MPI_Neighbor_alltoallw`.

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use super::aliased::{ANY, NONE, ONE, Own};
-pub use super::board::{Elements, Reduced, Uneven};
 use super::execute::Reducer;
 use super::inter::Between;
 use super::layout::Layout;

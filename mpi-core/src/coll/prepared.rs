@@ -140,7 +140,7 @@ impl<P: Port> Entry<'_, P> {
         let mut choice = self.choose(call, Form::Blocking)?;
         if choice.algorithm.is_board() {
             match self.seat(call.comm)? {
-                Some(seat) => return self.over_board(seat, |_| Err(why.clone())).map(drop),
+                Some(seat) => return self.over_board(seat, |_| Err(why.clone())),
                 None => choice = self.choose(call, Form::Blocking)?,
             }
         }

@@ -11,7 +11,6 @@ mod stream;
 mod tests;
 
 use mpi_core::boards::{Audience, Piece, Share, Shown, Source};
-use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
 
@@ -199,12 +198,6 @@ impl Board {
     pub fn write(&mut self, to: Audience, source: &mut Packer, len: usize, last: bool) -> bool {
         let round = self.round;
         self.outbound(to).write(source, len, last, round)
-    }
-
-    /// Writes a whole message to this member, if it is short and there is room.
-    #[inline]
-    pub fn write_run(&mut self, to: u32, bytes: RawBytes<'_>) -> bool {
-        self.private[to as usize].write_run(bytes, self.round)
     }
 
     /// Shows such a piece, if all readers fetch such, and there is room.

@@ -90,7 +90,7 @@ fn who_has_not_read_all_that_is_for_everyone_lags() {
 }
 
 #[test]
-fn short_runs_and_pieces_follow_each_other_until_there_is_no_room() {
+fn short_pieces_follow_each_other_until_there_is_no_room() {
     let mut shared = Shared::new(3, 0);
     let mut views = shared.views(4);
     let message = |number: usize| pattern(number as u64, number * 37 % (SHORT_PIECE + 1));
@@ -98,11 +98,7 @@ fn short_runs_and_pieces_follow_each_other_until_there_is_no_room() {
     for burst in 0..200 {
         loop {
             let bytes = message(written);
-            let fits = match written % 3 {
-                0 => views[0].write(Audience::One(2), &mut packer(&bytes), bytes.len(), true),
-                _ => views[0].write_run(2, RawBytes::from(&bytes[..])),
-            };
-            if !fits {
+            if !views[0].write(Audience::One(2), &mut packer(&bytes), bytes.len(), true) {
                 break;
             }
             written += 1;

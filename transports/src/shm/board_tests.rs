@@ -1,8 +1,8 @@
 //! Boards between two that share memory: what stays in place, and is fetched or brought (decision 62).
 
-use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Mover, Share, Shown, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Share, Shown, Source};
 use mpi_core::buffer::UserBuffer;
-use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::datatype::Unpacker;
 use mpi_core::port::PeerId;
 
 use super::caches::Caches;
@@ -126,19 +126,6 @@ fn a_part_of_what_both_have_mapped_is_copied_from_its_place() {
     assert!(world.transport(1).fetch_part(board, from, 70_000, &mut into));
     assert!(target == bytes[70_000..71_000]);
     assert_eq!(world.transport(1).counters().bytes_cross_memory, 0);
-}
-
-#[test]
-fn a_room_that_both_have_mapped_is_filled_without_the_kernel() {
-    let (mut world, board) = at_a_board(&small(), 10_000);
-    let (bytes, room) = (pattern(3, 100_000), mapped(&mut world, 1, 4, 100_000));
-    let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), 100_000);
-    let into = Unpacker::contiguous(UserBuffer(room.as_mut_ptr()), 100_000);
-    assert!(world.transport(1).lend_room(board, 0, 5, &into));
-    assert!(world.transport(0).bring(board, 1, 5, &source));
-    assert!(room == &bytes[..]);
-    let counters = world.transport(0).counters();
-    assert_eq!((counters.bytes_in_place, counters.bytes_cross_memory), (100_000, 0));
 }
 
 #[test]

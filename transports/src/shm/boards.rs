@@ -223,25 +223,6 @@ impl Boards for Shm {
         written
     }
 
-    #[inline]
-    fn write_runs(&mut self, board: BoardId, first: u32, runs: &[RawBytes<'_>]) -> usize {
-        let Some(at) = self.boards.get(board) else { return 0 };
-        let (mut written, mut asleep) = (0, false);
-        for (rank, bytes) in (first..).zip(runs) {
-            if !bytes.is_empty() {
-                if !at.write_run(rank, *bytes) {
-                    break;
-                }
-                asleep |= self.peers[at.member(rank).0 as usize].sleeps().is_some();
-            }
-            written += 1;
-        }
-        if asleep {
-            self.wake_audience(board, Audience::Everyone);
-        }
-        written
-    }
-
     fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         self.fetching_pays(board, to, len)
     }

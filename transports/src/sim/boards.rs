@@ -124,19 +124,6 @@ impl Boards for SimPort {
         unsafe { into.unpack_from(bytes) }
     }
 
-    fn write_runs(&mut self, board: BoardId, first: u32, runs: &[RawBytes<'_>]) -> usize {
-        let mut write = |rank, bytes: RawBytes<'_>| {
-            let Some(at) = self.board(board) else { return false };
-            let written = at.write_run(rank, bytes);
-            if written {
-                self.nudge_audience(board, Audience::One(rank));
-            }
-            written
-        };
-        let runs = (first..).zip(runs);
-        runs.take_while(|(rank, bytes)| bytes.is_empty() || write(*rank, **bytes)).count()
-    }
-
     fn write_piece(
         &mut self,
         board: BoardId,

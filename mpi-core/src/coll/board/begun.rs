@@ -9,10 +9,9 @@
 
 use std::collections::VecDeque;
 
-use super::quick;
 use super::seat::{BoardState, Seat, failed_before};
 use super::transfer::Transfer;
-use super::work::{LOOKS_PER_POLL, POLLS_PER_CHECK, Step, Work};
+use super::work::{LOOKS_PER_POLL, POLLS_PER_CHECK, Step, Work, polls};
 use crate::boards::BoardId;
 use crate::coll::menu::Algorithm;
 use crate::coll::prepared::Prepared;
@@ -33,9 +32,7 @@ pub(crate) struct Begun {
     /// The process has slept: who is gone meanwhile has to be seen before it sleeps again.
     slept: bool,
     /// What runs now only begins: nothing may be waited for.
-    pub(super) starting: bool,
-    /// What it could not do at once.
-    pub(super) rest: Option<Transfer>,
+    starting: bool,
     /// The lists of one that has ended.
     spare: Option<Transfer>,
 }
@@ -72,12 +69,6 @@ impl Begun {
     #[inline]
     pub(super) fn is_starting(&self) -> bool {
         self.starting
-    }
-
-    /// Whether it has left something already.
-    #[inline]
-    pub(super) fn lags(&self) -> bool {
-        self.rest.is_some()
     }
 
     /// The process has slept.
@@ -199,7 +190,7 @@ impl<P: Port> Entry<'_, P> {
         };
         let (seat, number) = (Seat::new(board, call.comm, state), state.collective_number);
         let what = (state.context + 1, number as i32);
-        if quick::polls(number) {
+        if polls(number) {
             self.poll();
         }
         self.next_call(call.comm)?;

@@ -9,9 +9,8 @@ use super::fold::{Fold, TILE_BYTES};
 use super::operand::differs;
 use super::seat::Seat;
 use super::task::{Job, Streams, Task};
-use crate::boards::{Audience, Boards};
+use crate::boards::Boards;
 use crate::buffer::{RawBytes, UserBuffer};
-use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
@@ -33,25 +32,8 @@ impl<P: Port> Entry<'_, P> {
         transfer.run(self)
     }
 
-    /// Everyone tells everyone and reduces everything.
-    pub(super) fn reduce_everywhere(&mut self, job: Job, len: usize) -> Result<()> {
-        let (seat, task) = (job.seat, job.all(len, Streams::Public));
-        if !self.is_one_piece(seat, Audience::Everyone, len as u64) {
-            return self.everywhere(job, len).run(self);
-        }
-        let source = Packer::contiguous(job.own, len as u64);
-        self.write_message(seat, Audience::Everyone, source, job.unit)?;
-        if !self.begun.lags() && self.fold_short(seat, &task, job.recv)? {
-            return Ok(());
-        }
-        let mut transfer = self.begun.transfer(seat);
-        transfer.fold_last(job.own == job.recv);
-        transfer.reduce(Fold::new(self, seat, task));
-        transfer.run(self)
-    }
-
     /// Reduces contributions of one piece each, of all ranks, into `into`; does nothing and returns
-    /// `false` if they are longer or do not agree, or may not be waited for.
+    /// `false` if they are longer or do not agree.
     #[inline]
     pub(super) fn fold_short(&mut self, seat: Seat, task: &Task, into: UserBuffer) -> Result<bool> {
         if task.len == 0 || task.len > TILE_BYTES {
@@ -59,11 +41,7 @@ impl<P: Port> Entry<'_, P> {
         }
         for rank in seat.others() {
             let from = task.streams.of(rank);
-            let piece = match self.port.memory_mut().read_piece(seat.board, from) {
-                Some(piece) => piece,
-                None if self.begun.is_starting() => return Ok(false),
-                None => self.await_piece(seat, from, task.streams.of_each())?,
-            };
+            let piece = self.await_piece(seat, from, task.streams.of_each())?;
             if piece.len != task.len || !piece.last {
                 return Ok(false);
             }

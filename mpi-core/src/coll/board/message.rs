@@ -3,7 +3,7 @@
 
 use super::seat::Seat;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Boards, Copying, LONG_PIECE, Piece, SHORT_PIECE, Source};
+use crate::boards::{Audience, Boards, Copying, LONG_PIECE, Piece, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::coll::mismatch::too_long;
 use crate::datatype::{Packer, Unpacker};
@@ -221,16 +221,9 @@ pub(in crate::coll) fn copy(mut from: Packer, mut into: Unpacker) {
     }
 }
 
-/// The bytes of a run of user memory.
-#[inline]
-pub(super) fn readable<'a>((at, len): (UserBuffer, usize)) -> RawBytes<'a> {
-    // SAFETY: user memory that the collective owns, and only reads.
-    unsafe { RawBytes::new(at.0, len) }
-}
-
 /// Copies a run of user memory to another; it is often short.
 #[inline]
-pub(in crate::coll) fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {
+pub(super) fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {
     // SAFETY: as in `copy`.
     unsafe { RawBytes::new(from.0, len).copy_small_to(into.0) }
 }
@@ -340,62 +333,32 @@ impl<P: Port> Entry<'_, P> {
         self.write_later(seat, &mut message)
     }
 
-    /// Writes a whole message.
+    /// Writes a run of memory for which any board has room in one piece
+    /// ([`MAPPED_BYTES`](crate::boards::MAPPED_BYTES)); an empty one is no message.
     #[inline(always)]
-    pub(super) fn write_message(
-        &mut self,
-        seat: Seat,
-        to: Audience,
-        source: Packer,
-        unit: usize,
-    ) -> Result<()> {
-        let message = Outgoing::new(self, seat, to, source, unit);
-        self.write_out(seat, message)
-    }
-
-    /// The same of a message that has been described.
-    #[inline(always)]
-    pub(super) fn write_out(&mut self, seat: Seat, mut message: Outgoing) -> Result<()> {
-        while message.push(self, seat) {}
-        if message.done {
-            return Ok(());
-        }
-        self.write_later(seat, &mut message)
-    }
-
-    /// Writes a run of memory that is one piece, if there is room for it; whether it did.
-    #[inline(always)]
-    pub(super) fn write_whole(
+    pub(super) fn write_run(
         &mut self,
         seat: Seat,
         to: Audience,
         at: UserBuffer,
         len: usize,
-    ) -> bool {
-        let mut source = Packer::contiguous(at, len as u64);
-        (len <= SHORT_PIECE || len <= self.port.memory().piece_max(seat.board, to))
-            && self.port.memory_mut().write_piece(seat.board, to, &mut source, len, true)
-    }
-
-    /// Writes a message that is more than a piece, or for which there was no room.
-    #[inline(never)]
-    pub(super) fn write_pieces(
-        &mut self,
-        seat: Seat,
-        to: Audience,
-        source: Packer,
-        unit: usize,
     ) -> Result<()> {
-        self.write_message(seat, to, source, unit)
+        let mut source = Packer::contiguous(at, len as u64);
+        if len == 0 || self.port.memory_mut().write_piece(seat.board, to, &mut source, len, true) {
+            return Ok(());
+        }
+        self.write_run_later(seat, to, source)
     }
 
-    /// Writes what there is no room for yet, or leaves it.
+    #[cold]
+    fn write_run_later(&mut self, seat: Seat, to: Audience, source: Packer) -> Result<()> {
+        let mut message = Outgoing::new(self, seat, to, source, 1);
+        self.write_later(seat, &mut message)
+    }
+
+    /// Writes what there is no room for yet.
     #[cold]
     pub(super) fn write_later(&mut self, seat: Seat, message: &mut Outgoing) -> Result<()> {
-        if self.begun.is_starting() {
-            let left = std::mem::replace(message, Outgoing::signal(message.to));
-            return self.leave_rest(seat, |rest| rest.send(left));
-        }
         let reader = reader_of(message.to);
         self.drive(seat, &mut Writing { seat, message, reader })
     }
@@ -417,15 +380,25 @@ impl<P: Port> Entry<'_, P> {
         self.read_later(seat, &mut message, wait_for)
     }
 
-    /// Reads a run of memory that is one piece, if it has come; whether it did.
+    /// Reads a run of memory that is one piece, as [`Entry::write_run`] writes it.
     #[inline(always)]
-    pub(super) fn read_whole(
+    pub(super) fn read_run(
         &mut self,
         seat: Seat,
         from: Source,
         at: UserBuffer,
         len: usize,
-    ) -> bool {
+        wait_for: WaitFor,
+    ) -> Result<()> {
+        if len == 0 || self.read_whole(seat, from, at, len) {
+            return Ok(());
+        }
+        self.read_run_later(seat, from, Unpacker::contiguous(at, len as u64), wait_for)
+    }
+
+    /// The same if it has come; whether it did.
+    #[inline(always)]
+    fn read_whole(&mut self, seat: Seat, from: Source, at: UserBuffer, len: usize) -> bool {
         let Some(piece) = self.port.memory_mut().read_piece(seat.board, from) else { return false };
         if piece.len != len || !piece.last {
             return false;
@@ -437,9 +410,9 @@ impl<P: Port> Entry<'_, P> {
         true
     }
 
-    /// Reads a message that is more than a piece, or has not come.
+    /// Reads what has not come, or is not as long as that.
     #[inline(never)]
-    pub(super) fn read_pieces(
+    fn read_run_later(
         &mut self,
         seat: Seat,
         from: Source,
@@ -464,7 +437,7 @@ impl<P: Port> Entry<'_, P> {
         self.read_later(seat, &mut message, wait_for)
     }
 
-    /// Reads what has not come yet, or leaves it.
+    /// Reads what has not come yet.
     #[cold]
     pub(super) fn read_later(
         &mut self,
@@ -472,10 +445,6 @@ impl<P: Port> Entry<'_, P> {
         message: &mut Incoming,
         wait_for: WaitFor,
     ) -> Result<()> {
-        if self.begun.is_starting() {
-            let left = std::mem::replace(message, Incoming::signal(message.from));
-            return self.leave_rest(seat, |rest| rest.receive(left));
-        }
         self.drive(seat, &mut Reading { seat, wait_for, message })
     }
 }

@@ -14,9 +14,8 @@
 //! ranks show each other. `run` runs a description to its end; `begun` begins one, and keeps the queue of those that are
 //! under way.
 //!
-//! What is not a transfer: a barrier after which one process goes on first (`turns`), and the short way of small calls:
-//! `quick`, `quick_varied` and `quick_reduced`, with `fold_short`, of which `listed` writes the shortest, `quick_left`
-//! says what of them stays where it lies, and `begun_quick` leads from there into the queue.
+//! What is not a transfer: a barrier after which one process goes on first (`turns`), and the fast path of small
+//! blocking calls (`fast`, with `fold_short`).
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
@@ -24,18 +23,13 @@
 
 mod across;
 mod begun;
-mod begun_quick;
 mod describe;
+mod fast;
 mod fold;
 mod fold_short;
-mod listed;
 mod message;
 mod operand;
 mod pattern;
-mod quick;
-mod quick_left;
-mod quick_reduced;
-mod quick_varied;
 mod reduce;
 mod run;
 mod seat;
@@ -47,9 +41,7 @@ mod work;
 
 pub(crate) use begun::Begun;
 pub(crate) use fold::Scratch;
-pub(super) use message::{copy, copy_run};
-pub(super) use quick::{polls, run};
-pub use quick_reduced::Reduced;
-pub use quick_varied::{Elements, Uneven};
+pub(super) use message::copy;
 pub(crate) use seat::BoardState;
 pub(crate) use turns::Lead;
+pub(super) use work::polls;

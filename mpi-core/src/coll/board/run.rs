@@ -1,7 +1,7 @@
 //! Blocking collectives over a board: described, and run to their end.
 
-use super::quick;
 use super::seat::{BoardState, Seat};
+use super::work::polls;
 use crate::boards::Boards;
 use crate::coll::menu::Algorithm;
 use crate::coll::plan::Problem;
@@ -24,32 +24,30 @@ impl<P: Port> Entry<'_, P> {
             Problem::Barrier => entry.meet_at_board(seat),
             _ => entry.describe(seat, call, algorithm)?.run(entry),
         };
-        self.over_board(seat, run).map(drop)
+        self.over_board(seat, run)
     }
 
-    /// Runs something on the board as one collective operation. It is always inlined: what the short
-    /// ways run takes their arguments with it.
+    /// Runs something on the board as one collective operation, behind those that have begun there. It is always
+    /// inlined: what the fast path runs takes its arguments with it.
     #[inline(always)]
     pub(in crate::coll) fn over_board(
         &mut self,
         seat: Seat,
         run: impl FnOnce(&mut Self) -> Result<()>,
-    ) -> Result<bool> {
-        if !self.begun.is_empty() && !self.is_free(seat)? {
-            return Ok(false);
+    ) -> Result<()> {
+        if !self.begun.is_empty() {
+            self.finish_begun(seat)?;
         }
         let state = self.comm_mut(seat.comm)?;
         let number = state.next_call();
-        if quick::polls(number) {
+        if polls(number) {
             self.poll();
         }
-        match run(self) {
-            Ok(()) => Ok(true),
-            Err(error) => {
-                self.renounce(seat, error.class())?;
-                Err(error)
-            }
+        let outcome = run(self);
+        if let Err(error) = &outcome {
+            self.renounce(seat, error.class())?;
         }
+        outcome
     }
 
     /// An operation failed here.

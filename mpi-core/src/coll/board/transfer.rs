@@ -144,12 +144,8 @@ impl Transfer {
         self.copy_own(entry);
     }
 
-    /// Runs it to its end, and hands back the memory of the reduction; of an operation that only
-    /// begins, as far as it goes now.
+    /// Runs it to its end, and hands back the memory of the reduction.
     pub(super) fn run<P: Port>(mut self, entry: &mut Entry<'_, P>) -> Result<()> {
-        if entry.begun.is_starting() {
-            return entry.set_off(self);
-        }
         let outcome = self.run_through(entry);
         self.end(entry);
         outcome
@@ -200,14 +196,6 @@ impl Transfer {
         }
         self.copy_own(entry);
         Ok(())
-    }
-
-    /// Takes over what another one, which does not reduce, has left to do in other streams.
-    pub(super) fn join(&mut self, other: Transfer) {
-        self.outs.extend(other.outs);
-        self.ins.extend(other.ins);
-        self.swaps |= other.swaps;
-        self.folds_last |= other.folds_last;
     }
 
     /// Whether nothing is left to write.

@@ -79,6 +79,15 @@ const LOOKS_FOR_ROOT: u32 = 32;
 const LOOKS_FOR_LAST: u32 = 128;
 /// Polls from one look at who is gone to the next.
 pub(super) const POLLS_PER_CHECK: u32 = 64;
+/// Collective calls from one that polls to the next.
+const CALLS_PER_POLL: u32 = 64;
+
+/// Whether a call of this number has to let everything else go on first (MPI-5.0 §3.7.4), although collectives find
+/// their data without waiting.
+#[inline]
+pub(in crate::coll) fn polls(collective_number: u32) -> bool {
+    collective_number.is_multiple_of(CALLS_PER_POLL)
+}
 
 impl<P: Port> Process<P> {
     /// Whether this member is to read what is written to an audience without room for more, and has not read all.

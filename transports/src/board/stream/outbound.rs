@@ -1,7 +1,6 @@
 //! The end of a stream at which its writer puts pieces in.
 
-use mpi_core::boards::SHORT_PIECE;
-use mpi_core::buffer::{RawBytes, claim};
+use mpi_core::buffer::claim;
 use mpi_core::datatype::Packer;
 
 use super::bodies::Bodies;
@@ -79,19 +78,6 @@ impl Outbound {
             }
         }
         self.publish(form | if last { LAST } else { 0 });
-        true
-    }
-
-    /// Writes a whole message, if it is short and there is room.
-    #[inline]
-    pub(in crate::board) fn write_run(&mut self, bytes: RawBytes<'_>, round: usize) -> bool {
-        if bytes.len() > SHORT_PIECE {
-            return false;
-        }
-        let Some((to, form)) = self.place(bytes.len(), round) else { return false };
-        // SAFETY: `place` found as many unused bytes there.
-        unsafe { bytes.copy_small_to(to) };
-        self.publish(form | LAST);
         true
     }
 

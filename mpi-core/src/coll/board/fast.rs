@@ -1,0 +1,331 @@
+//! The fast path of small collectives on one node (MPI-5.0 §6.3 to §6.9): blocks of less than [`MAPPED_BYTES`]
+//! of a predefined datatype, which nobody fetches and which mostly are one piece, go from the arguments of a blocking call to the
+//! streams, without a description of the problem or a choice of algorithm.
+//!
+//! Enters: the arguments of a call. Leaves: the call is done, or nothing happened and the described way takes
+//! over, which words all errors of arguments: here a doubtful one is a reason to decline. Both ways write and read
+//! the same pieces, so each process takes its own. A procedure is always inlined into its only caller.
+#![allow(clippy::too_many_arguments)]
+
+use super::message::copy_run;
+use super::seat::{BoardState, Seat};
+use super::task::{Job, Streams};
+use super::work::WaitFor;
+use crate::boards::{Audience, MAPPED_BYTES, Source};
+use crate::buffer::UserBuffer;
+use crate::coll::menu::Collective;
+use crate::datatype::dense_size;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
+use crate::op::{Kernel, Op};
+use crate::port::Port;
+use crate::process::Process;
+
+/// The bytes of a block if they are few and one run of memory at its address, or none at all.
+#[inline(always)]
+fn short(buf: UserBuffer, count: i64, datatype: DatatypeHandle) -> Option<usize> {
+    let size = dense_size(datatype.raw());
+    // A negative count is larger than any.
+    let bytes = size.checked_mul(count as u64)?;
+    let is_short = size > 0 && bytes < MAPPED_BYTES && (buf.is_real() || bytes == 0);
+    is_short.then_some(bytes as usize)
+}
+
+/// The block of `rank`.
+#[inline]
+fn block(buf: UserBuffer, rank: u32, len: usize) -> UserBuffer {
+    buf.offset(i64::from(rank) * len as i64)
+}
+
+/// Whether a block begins within those of all members, which begin at `all`: the described way has to judge that.
+#[inline(always)]
+fn is_within(own: UserBuffer, all: UserBuffer, len: usize, size: u32) -> bool {
+    own.0.addr().wrapping_sub(all.0.addr()) < len * size as usize
+}
+
+impl<P: Port> Process<P> {
+    /// This process's place at the board of `comm`, if all members take the algorithm `board` for a call with so many
+    /// bytes (as the table of rules counts them) for each of so many members.
+    #[inline]
+    fn fast_seat(
+        &self,
+        collective: Collective,
+        comm: CommHandle,
+        bytes: impl FnOnce(usize) -> usize,
+    ) -> Option<Seat> {
+        let state = self.comms.find(comm)?;
+        let BoardState::Open(board) = state.board else { return None };
+        let bytes = bytes(state.size() as usize) as i64;
+        let is_served = bytes <= self.selection.board_below(collective) && state.remote.is_none();
+        is_served.then(|| Seat::new(board, comm, state))
+    }
+
+    /// The same, and the rank of a root that is a member.
+    #[inline]
+    fn fast_seat_at(
+        &self,
+        root: i32,
+        collective: Collective,
+        comm: CommHandle,
+        bytes: impl FnOnce(usize) -> usize,
+    ) -> Option<(Seat, u32)> {
+        let seat = self.fast_seat(collective, comm, bytes)?;
+        ((root as u32) < seat.size).then_some((seat, root as u32))
+    }
+
+    /// What carries out a predefined operation on elements of a datatype: mostly the same as before.
+    #[inline]
+    fn fast_kernel(&self, op: OpHandle, datatype: DatatypeHandle) -> Option<Kernel> {
+        match self.kernel_found.get() {
+            Some((of, on, kernel)) if of == op && on == datatype => Some(kernel),
+            _ => self.find_kernel(op, datatype),
+        }
+    }
+
+    /// The same looked for.
+    #[inline(never)]
+    fn find_kernel(&self, op: OpHandle, datatype: DatatypeHandle) -> Option<Kernel> {
+        let Op::Builtin(builtin) = self.op(op).ok()? else { return None };
+        let kernel = builtin.kernel(self.committed(datatype).ok()?).ok()?;
+        self.kernel_found.set(Some((op, datatype, kernel)));
+        Some(kernel)
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_BARRIER` (§6.3). Like all that follow it says whether the call is done.
+    #[inline(always)]
+    pub fn fast_barrier(&mut self, comm: CommHandle) -> Result<bool> {
+        let seat = self.fast_seat(Collective::Barrier, comm, |_| 0);
+        let Some(seat) = seat else { return Ok(false) };
+        self.over_board(seat, |entry| entry.meet_at_board(seat)).map(|()| true)
+    }
+
+    /// `MPI_BCAST` (§6.4).
+    #[inline(always)]
+    pub fn fast_bcast(
+        &mut self,
+        buffer: UserBuffer,
+        count: i64,
+        datatype: DatatypeHandle,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(len) = short(buffer, count, datatype) else { return Ok(false) };
+        let at = self.fast_seat_at(root, Collective::Bcast, comm, |_| len);
+        let Some((seat, root)) = at else { return Ok(false) };
+        let run = |entry: &mut Self| {
+            entry.gives(seat, root)?;
+            match root == seat.rank {
+                true => entry.write_run(seat, Audience::Everyone, buffer, len),
+                false => entry.read_run(seat, Source::Public(root), buffer, len, WaitFor::Root),
+            }
+        };
+        self.over_board(seat, run).map(|()| true)
+    }
+
+    /// `MPI_GATHER` (§6.5).
+    #[inline(always)]
+    pub fn fast_gather(
+        &mut self,
+        sendbuf: UserBuffer,
+        sendcount: i64,
+        sendtype: DatatypeHandle,
+        recvbuf: UserBuffer,
+        recvcount: i64,
+        recvtype: DatatypeHandle,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(len) = short(sendbuf, sendcount, sendtype) else { return Ok(false) };
+        let at = self.fast_seat_at(root, Collective::Gather, comm, |size| len * size);
+        let Some((seat, root)) = at else { return Ok(false) };
+        let is_root = root == seat.rank;
+        if is_root
+            && (short(recvbuf, recvcount, recvtype) != Some(len)
+                || is_within(sendbuf, recvbuf, len, seat.size))
+        {
+            return Ok(false);
+        }
+        let run = |entry: &mut Self| {
+            if !is_root {
+                return entry.write_run(seat, Audience::One(root), sendbuf, len);
+            }
+            entry.takes(seat)?;
+            copy_run(sendbuf, block(recvbuf, root, len), len);
+            entry.read_blocks(seat, Source::Private, recvbuf, len)
+        };
+        self.over_board(seat, run).map(|()| true)
+    }
+
+    /// `MPI_SCATTER` (§6.6).
+    #[inline(always)]
+    pub fn fast_scatter(
+        &mut self,
+        sendbuf: UserBuffer,
+        sendcount: i64,
+        sendtype: DatatypeHandle,
+        recvbuf: UserBuffer,
+        recvcount: i64,
+        recvtype: DatatypeHandle,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(len) = short(recvbuf, recvcount, recvtype) else { return Ok(false) };
+        let at = self.fast_seat_at(root, Collective::Scatter, comm, |size| len * size);
+        let Some((seat, root)) = at else { return Ok(false) };
+        let is_root = root == seat.rank;
+        if is_root
+            && (short(sendbuf, sendcount, sendtype) != Some(len)
+                || is_within(recvbuf, sendbuf, len, seat.size))
+        {
+            return Ok(false);
+        }
+        let run = |entry: &mut Self| {
+            entry.gives(seat, root)?;
+            if !is_root {
+                return entry.read_run(seat, Source::Private(root), recvbuf, len, WaitFor::Root);
+            }
+            entry.write_blocks(seat, sendbuf, len)?;
+            copy_run(block(sendbuf, root, len), recvbuf, len);
+            Ok(())
+        };
+        self.over_board(seat, run).map(|()| true)
+    }
+
+    /// `MPI_ALLGATHER` (§6.7).
+    #[inline(always)]
+    pub fn fast_allgather(
+        &mut self,
+        sendbuf: UserBuffer,
+        sendcount: i64,
+        sendtype: DatatypeHandle,
+        recvbuf: UserBuffer,
+        recvcount: i64,
+        recvtype: DatatypeHandle,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let len = short(sendbuf, sendcount, sendtype);
+        let len = len.filter(|len| short(recvbuf, recvcount, recvtype) == Some(*len));
+        let Some(len) = len else { return Ok(false) };
+        let seat = self.fast_seat(Collective::Allgather, comm, |size| len * size);
+        let seat = seat.filter(|seat| !is_within(sendbuf, recvbuf, len, seat.size));
+        let Some(seat) = seat else { return Ok(false) };
+        let run = |entry: &mut Self| {
+            entry.write_run(seat, Audience::Everyone, sendbuf, len)?;
+            copy_run(sendbuf, block(recvbuf, seat.rank, len), len);
+            entry.read_blocks(seat, Source::Public, recvbuf, len)
+        };
+        self.over_board(seat, run).map(|()| true)
+    }
+
+    /// `MPI_ALLTOALL` (§6.8).
+    #[inline(always)]
+    pub fn fast_alltoall(
+        &mut self,
+        sendbuf: UserBuffer,
+        sendcount: i64,
+        sendtype: DatatypeHandle,
+        recvbuf: UserBuffer,
+        recvcount: i64,
+        recvtype: DatatypeHandle,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let len = short(sendbuf, sendcount, sendtype);
+        let len = len.filter(|len| short(recvbuf, recvcount, recvtype) == Some(*len));
+        let Some(len) = len.filter(|_| sendbuf != recvbuf) else { return Ok(false) };
+        let seat = self.fast_seat(Collective::Alltoall, comm, |size| len * size);
+        let Some(seat) = seat else { return Ok(false) };
+        let run = |entry: &mut Self| {
+            entry.write_blocks(seat, sendbuf, len)?;
+            copy_run(block(sendbuf, seat.rank, len), block(recvbuf, seat.rank, len), len);
+            entry.read_blocks(seat, Source::Private, recvbuf, len)
+        };
+        self.over_board(seat, run).map(|()| true)
+    }
+
+    /// `MPI_REDUCE` (§6.9.1).
+    #[inline(always)]
+    pub fn fast_reduce(
+        &mut self,
+        sendbuf: UserBuffer,
+        recvbuf: UserBuffer,
+        count: i64,
+        datatype: DatatypeHandle,
+        op: OpHandle,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let own = if sendbuf.is_in_place() { recvbuf } else { sendbuf };
+        let Some(len) = short(own, count, datatype) else { return Ok(false) };
+        let at = self.fast_seat_at(root, Collective::Reduce, comm, |_| len);
+        let Some((seat, root)) = at else { return Ok(false) };
+        let is_sound = match root == seat.rank {
+            true => short(recvbuf, count, datatype).is_some() && sendbuf != recvbuf,
+            false => !sendbuf.is_in_place(),
+        };
+        let kernel = self.fast_kernel(op, datatype).filter(|_| is_sound);
+        let Some(kernel) = kernel else { return Ok(false) };
+        let unit = dense_size(datatype.raw()) as usize;
+        let job = Job { seat, kernel, unit, own, recv: recvbuf };
+        let run = |entry: &mut Self| match root == seat.rank {
+            true => {
+                entry.takes(seat)?;
+                entry.fold_all(job, len)
+            }
+            false => entry.write_run(seat, Audience::One(root), own, len),
+        };
+        self.over_board(seat, run).map(|()| true)
+    }
+
+    /// `MPI_ALLREDUCE` (§6.9.6).
+    #[inline(always)]
+    pub fn fast_allreduce(
+        &mut self,
+        sendbuf: UserBuffer,
+        recvbuf: UserBuffer,
+        count: i64,
+        datatype: DatatypeHandle,
+        op: OpHandle,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let own = if sendbuf.is_in_place() { recvbuf } else { sendbuf };
+        let len = short(own, count, datatype);
+        let len = len.filter(|len| short(recvbuf, count, datatype) == Some(*len));
+        let Some(len) = len.filter(|_| sendbuf != recvbuf) else { return Ok(false) };
+        let seat = self.fast_seat(Collective::Allreduce, comm, |_| len);
+        let Some(seat) = seat else { return Ok(false) };
+        let Some(kernel) = self.fast_kernel(op, datatype) else { return Ok(false) };
+        let unit = dense_size(datatype.raw()) as usize;
+        let job = Job { seat, kernel, unit, own, recv: recvbuf };
+        let run = |entry: &mut Self| {
+            entry.write_run(seat, Audience::Everyone, own, len)?;
+            let task = job.all(len, Streams::Public);
+            entry.fold_in(seat, task, recvbuf)
+        };
+        self.over_board(seat, run).map(|()| true)
+    }
+
+    #[inline]
+    fn write_blocks(&mut self, seat: Seat, at: UserBuffer, len: usize) -> Result<()> {
+        for rank in seat.others() {
+            self.write_run(seat, Audience::One(rank), block(at, rank, len), len)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_blocks(
+        &mut self,
+        seat: Seat,
+        from: fn(u32) -> Source,
+        at: UserBuffer,
+        len: usize,
+    ) -> Result<()> {
+        for rank in seat.others() {
+            self.read_run(seat, from(rank), block(at, rank, len), len, WaitFor::Each(from))?;
+        }
+        Ok(())
+    }
+}
