@@ -6,6 +6,8 @@
 
 #[path = "tidy/decisions.rs"]
 mod decisions;
+#[path = "tidy/engine.rs"]
+mod engine;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
 //! Programs that rely on what a way of long messages does, each way that can be chosen: which of them
-//! the library takes by itself is the machine's affair (decision 61).
+//! the library takes by itself is the machine's affair (decision 92).
 
 use std::fs;
 use std::path::{Path, PathBuf};

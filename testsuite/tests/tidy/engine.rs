@@ -1,0 +1,76 @@
+//! How large the engine inside a node is: what moves bytes and runs collectives between processes that share memory.
+//!
+//! Enters: its folders and files. Leaves: their lines without tests, held to a bound, so that it stays something that
+//! one person can take over.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{complain, root};
+
+/// Where it lies.
+const ENGINE: [&str; 18] = [
+    "transports/src/shm",
+    "transports/src/board",
+    "transports/src/profile.rs",
+    "transports/src/stores.rs",
+    "transports/src/copy.rs",
+    "transports/src/lap.rs",
+    "transports/src/node.rs",
+    "transports/src/node/memory.rs",
+    "transports/src/sys/cma.rs",
+    "transports/src/sys/alike.rs",
+    "mpi-core/src/boards.rs",
+    "mpi-core/src/coll/board",
+    "mpi-core/src/coll/hierarchy",
+    "mpi-core/src/coll/alone.rs",
+    "mpi-core/src/coll/kept.rs",
+    "mpi-core/src/coll/standing.rs",
+    "mpi-abi/src/node.rs",
+    "mpi-abi/src/quick",
+];
+/// Its lines at most.
+const MOST: usize = 15_000;
+
+/// All files of product code below a path.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_test =
+        name.starts_with("tests") || name.ends_with("_tests.rs") || name.ends_with("_model.rs");
+    match fs::read_dir(path) {
+        _ if is_test => Vec::new(),
+        Ok(entries) => entries.flatten().flat_map(|entry| files(&entry.path())).collect(),
+        Err(_) => vec![path.to_owned()],
+    }
+}
+
+/// Lines before the tests of a file.
+fn lines(text: &str) -> usize {
+    let tests = text.match_indices("\n#[cfg(").map(|(at, _)| at).find(|at| {
+        let mut rest = text[at + 1..].lines();
+        rest.next().is_some_and(|line| line.contains("test"))
+            && rest.next().is_some_and(|line| line.contains("mod tests {"))
+    });
+    text[..tests.unwrap_or(text.len())].lines().count()
+}
+
+#[test]
+fn one_person_can_take_over_what_moves_bytes_inside_a_node() {
+    let mut complaints = Vec::new();
+    let mut all = 0;
+    for path in ENGINE {
+        let found = files(&root().join(path));
+        let texts: Vec<String> =
+            found.iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
+        if texts.is_empty() {
+            complaints.push(format!("{path} is named here and is not there"));
+        }
+        all += texts.iter().map(|text| lines(text)).sum::<usize>();
+    }
+    if all > MOST {
+        complaints.push(format!(
+            "the engine inside a node has {all} lines without tests, at most {MOST}"
+        ));
+    }
+    complain(complaints.into_iter());
+}
