@@ -8,6 +8,8 @@
 mod decisions;
 #[path = "tidy/engine.rs"]
 mod engine;
+#[path = "tidy/performance.rs"]
+mod performance;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -18,7 +18,7 @@ mod smg;
 
 use crate::compare::contestants::Contestant;
 use crate::compare::samples::{self, Sample};
-use crate::compare::{matrix, publish, report};
+use crate::compare::{publish, report};
 use crate::{install, place};
 use anyhow::{Context, Result, bail};
 use case::{Case, Outcome, Suite};
@@ -64,7 +64,7 @@ pub(crate) struct Options {
     /// Run nothing, tell of the samples that are there
     #[arg(long)]
     show: bool,
-    /// Write the table into docs/performance.md, between the marks of its name
+    /// Write the results into benches/results under that name, and make docs/performance.md anew
     #[arg(long)]
     publish: bool,
     /// Seconds after which a run is given up
@@ -132,7 +132,7 @@ pub(crate) fn accept(options: &Options) -> Result<bool> {
     }
     if options.publish {
         let command = command(options, &name, samples::rounds(&samples));
-        publish::write(&name, &command, &matrix::page(&samples))?;
+        publish::publish_as(&name, &command, &samples)?;
     }
     Ok(worse == 0 && tallies.get("ours").is_none_or(|tally| tally.failed == 0))
 }

@@ -7,11 +7,13 @@
 
 pub(crate) mod contestants;
 pub(crate) mod groups;
-pub(crate) mod matrix;
+pub(crate) mod machine;
 mod memory;
+mod page;
 pub(crate) mod plot;
 pub(crate) mod publish;
 pub(crate) mod report;
+mod results;
 pub(crate) mod rounds;
 pub(crate) mod samples;
 pub(crate) mod verdict;
@@ -64,7 +66,7 @@ pub(crate) struct Options {
     /// Measure nothing, print what was measured before
     #[arg(long)]
     show: bool,
-    /// Write the tables and plots into docs/performance.md
+    /// Write the results into benches/results, and make docs/performance.md anew from all results there
     #[arg(long)]
     publish: bool,
 }

@@ -1,35 +1,51 @@
-//! What was measured, put into the book: the tables and plots of `docs/performance.md`.
+//! What was measured, put into the book: a file of results for each group, and `docs/performance.md`.
 //!
-//! Enters: the groups reported last, in `target/compare`. Leaves: the page, in which the text
-//! between a group's two marks is replaced by the command, the machine, the table and the plots; and the
-//! plots in `docs/performance/`. What stands around the marks is written by hand and stays.
+//! Enters: samples. Leaves: `benches/results/MACHINE/GROUP.csv`, and the page, whose tables between two
+//! marks are made from all such files. What stands around the marks is written by hand and stays.
 
-use super::folder;
 use super::groups::Group;
-use crate::{place, run};
+use super::report;
+use super::results::{self, Line};
+use super::samples::{self, Sample};
+use super::{machine, page, rounds};
+use crate::place;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
-use std::thread::available_parallelism;
 
-/// Writes these groups into the page.
+/// The name of the marks between which the tables of `docs/performance.md` stand.
+pub(super) const TABLES: &str = "results";
+
+/// Writes the results of those groups that were measured, and the page.
 pub(super) fn publish(groups: &[Group]) -> Result<()> {
     for group in groups {
-        let mut text = fs::read_to_string(folder().join(format!("{}.md", group.name)))
-            .with_context(|| format!("{} was not measured", group.name))?;
-        for plot in copy_plots(group.name, &place::root().join("docs/performance"))? {
-            text += &format!("\n![{}](performance/{plot})\n", plot.trim_end_matches(".svg"));
+        let samples = samples::read(&rounds::file(group));
+        if !samples.is_empty() {
+            let command = format!("cargo xtask compare --only {} --publish", group.name);
+            write(group.name, &command, &samples)?;
         }
-        let command = format!("cargo xtask compare --only {} --publish", group.name);
-        write(group.name, &command, &text)?;
     }
+    make_page()
+}
+
+/// Writes what a command measured on this machine, without the page.
+fn write(name: &str, command: &str, samples: &[Sample]) -> Result<()> {
+    let (_, rows) = report::judged_rows(samples);
+    let lines: Vec<Line> = rows.iter().map(Line::of).collect();
+    let file = results::folder().join(machine::name()).join(format!("{name}.csv"));
+    results::write(&file, command, &machine::described(), &lines)?;
+    println!("written: {}", place::shown(&file));
     Ok(())
 }
 
-/// Puts what a command measured on this machine into `docs/performance.md`.
-pub(crate) fn write(name: &str, command: &str, text: &str) -> Result<()> {
-    let section = format!("`{command}` on {}:\n\n{text}", machine());
-    put(&place::root().join("docs/performance.md"), name, &section)
+/// Writes what a command measured on this machine, and the page.
+pub(crate) fn publish_as(name: &str, command: &str, samples: &[Sample]) -> Result<()> {
+    write(name, command, samples)?;
+    make_page()
+}
+
+fn make_page() -> Result<()> {
+    put(&place::root().join("docs/performance.md"), TABLES, &page::tables()?)
 }
 
 /// Puts a text between the marks of this name on a page.
@@ -42,7 +58,7 @@ pub(crate) fn put(page: &Path, name: &str, section: &str) -> Result<()> {
 }
 
 /// The page with another text between the marks `<!-- NAME -->` and `<!-- /NAME -->`.
-fn replaced(page: &str, name: &str, text: &str) -> Result<String> {
+pub(super) fn replaced(page: &str, name: &str, text: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let Some((before, rest)) = page.split_once(&begin) else {
         bail!("there is no line {}", begin.trim_end());
@@ -51,37 +67,6 @@ fn replaced(page: &str, name: &str, text: &str) -> Result<String> {
         bail!("there is no line {end}");
     };
     Ok(format!("{before}{begin}{text}{end}{after}"))
-}
-
-/// Brings a group's plots to where the page finds them; their names.
-fn copy_plots(group: &str, to: &Path) -> Result<Vec<String>> {
-    fs::create_dir_all(to)?;
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder())? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // The plots of `cold-bandwidth` are none of the group `cold`.
-        let mine = name.strip_prefix(group).is_some_and(|rest| {
-            rest.starts_with('-') && (group != "cold" || !rest.starts_with("-bandwidth"))
-        });
-        if mine && name.ends_with(".svg") {
-            fs::copy(entry.path(), to.join(&name))?;
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-/// The processors and the system.
-pub(crate) fn machine() -> String {
-    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpus.lines().find_map(|line| line.strip_prefix("model name"));
-    let model =
-        model.map_or("an unknown processor", |rest| rest.trim_start_matches(['\t', ' ', ':']));
-    let count = available_parallelism().map_or(1, usize::from);
-    let kernel = run::output(run::command("uname").arg("-r")).unwrap_or_default();
-    format!("{count} processors of {model}, Linux {}", kernel.trim())
 }
 
 #[cfg(test)]

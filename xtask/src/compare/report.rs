@@ -19,12 +19,12 @@ type Libraries = BTreeMap<String, BTreeMap<usize, f64>>;
 pub(super) struct Row {
     pub(super) verdict: Verdict,
     pub(super) key: Key,
-    medians: BTreeMap<String, f64>,
+    pub(super) medians: BTreeMap<String, f64>,
     /// The best peer and our ratio to it.
     pub(super) best: Option<(String, Estimate)>,
     /// Our ratio to the floor.
     floor: Option<Estimate>,
-    rounds: usize,
+    pub(super) rounds: usize,
 }
 
 /// Prints, writes and plots; whether every row holds.
@@ -58,7 +58,7 @@ pub(super) fn judged_rows(samples: &[Sample]) -> (Vec<String>, Vec<Row>) {
 }
 
 /// Puts the rows that fail first, and counts them.
-pub(super) fn to_the_front(rows: &mut [Row]) -> usize {
+fn to_the_front(rows: &mut [Row]) -> usize {
     rows.sort_by_key(|row| (row.verdict != Verdict::Fails, row.key.clone()));
     rows.iter().filter(|row| row.verdict == Verdict::Fails).count()
 }
@@ -98,7 +98,7 @@ fn judged(key: &Key, values: &Libraries) -> Row {
 
 /// A table in Markdown: medians, our ratio to the best peer with its interval, the verdict, and
 /// where the floor was measured our ratio to that.
-pub(super) fn table(names: &[String], rows: &[Row]) -> String {
+fn table(names: &[String], rows: &[Row]) -> String {
     if names == ["floor"] {
         return bare(rows);
     }

@@ -6,7 +6,7 @@
 use super::plan::{Bar, Figure, Plan};
 use super::values::PLAIN;
 use crate::compare::samples::{self, Key};
-use crate::compare::{plot, publish, verdict};
+use crate::compare::{machine, plot, publish, verdict};
 use crate::place;
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub(super) fn tell(plan: &Plan, publish: bool) -> Result<bool> {
                 let _ = write!(text, "\n![{}](papers/{name})\n", figure.title);
             }
             let command = format!("cargo xtask rdma --only {} --publish", figure.name);
-            let section = format!("`{command}` on {}:\n\n{text}", publish::machine());
+            let section = format!("`{command}` on {}:\n\n{text}", machine::described());
             publish::put(&page, &figure.name, &section)?;
         }
     }
