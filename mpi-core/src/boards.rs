@@ -115,7 +115,8 @@ pub const SHORT_PIECE: usize = 512;
 /// From this many bytes on it counts where a piece lies, if processors are shared.
 pub const LONG_PIECE: usize = 8 << 10;
 
-/// Where processors are shared, a message of one to all is copied from memory that all have mapped from so many bytes on.
+/// Where processors are shared, a message of one to all is copied from memory that all have mapped from so many bytes
+/// on.
 pub const LONG_BLOCK: u64 = 64 << 10;
 
 /// From this many bytes on the only other member copies a message from memory that both have mapped. IMB on two

@@ -10,8 +10,8 @@ use super::{Bulk, Shm};
 use crate::profile::Class;
 
 impl Shm {
-    /// Whether it pays that readers fetch a message of this process out of its memory. Where ranks share processors only
-    /// what one reader gets is: who writes the same to all would wait for each of them.
+    /// Whether it pays that readers fetch a message of this process out of its memory. Where ranks share processors
+    /// only what one reader gets is: who writes the same to all would wait for each of them.
     pub(super) fn fetching_pays(&self, board: BoardId, to: Audience, len: u64) -> bool {
         let Some(on) = self.boards.look(board) else { return false };
         let oversubscribed = self.waiter.is_crowded();

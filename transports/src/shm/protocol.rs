@@ -5,8 +5,8 @@
 //! * `Mapped`: the reader copies it from where it lies, in memory that it has mapped.
 //! * `CrossMemory`: the reader has the kernel copy it from the writer's address space.
 //!
-//! A bid is a pure function of the machine's profile and of the message. Short messages do not ask: up to 40 bytes go in a
-//! cell, up to the eager limit through slots and rings, whatever the profile says.
+//! A bid is a pure function of the machine's profile and of the message. Short messages do not ask: up to 40 bytes
+//! go in a cell, up to the eager limit through slots and rings, whatever the profile says.
 //!
 //! In: the profile, the message. Out: nanoseconds, and the protocol.
 

@@ -1,6 +1,6 @@
 //! The fast path of small collectives on one node (MPI-5.0 §6.3 to §6.9): blocks of less than [`MAPPED_BYTES`]
-//! of a predefined datatype, which nobody fetches and which mostly are one piece, go from the arguments of a blocking call to the
-//! streams, without a description of the problem or a choice of algorithm.
+//! of a predefined datatype, which nobody fetches and which mostly are one piece, go from the arguments of a blocking
+//! call to the streams, without a description of the problem or a choice of algorithm.
 //!
 //! Enters: the arguments of a call. Leaves: the call is done, or nothing happened and the described way takes
 //! over, which words all errors of arguments: here a doubtful one is a reason to decline. Both ways write and read

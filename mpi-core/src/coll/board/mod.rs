@@ -11,8 +11,8 @@
 //! `seat` gets a communicator its board, and `work` waits. `message` moves one message, in pieces or, if it is long,
 //! from where it is `shown`; `fold` carries out a `task`: it reduces, `operand` by `operand`. A `transfer` is all that
 //! one process does in a call. `describe` says what that is, `reduce` where it reduces, and `across` which operands two
-//! ranks show each other. `run` runs a description to its end; `begun` begins one, and keeps the queue of those that are
-//! under way.
+//! ranks show each other. `run` runs a description to its end; `begun` begins one, and keeps the queue of those that
+//! are under way.
 //!
 //! What is not a transfer: a barrier after which one process goes on first (`turns`), and the fast path of small
 //! blocking calls (`fast`, with `fold_short`).

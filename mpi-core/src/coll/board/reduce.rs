@@ -113,8 +113,8 @@ impl<P: Port> Entry<'_, P> {
         transfer
     }
 
-    /// `MPI_REDUCE_SCATTER`: each process reduces its own block. A contribution in place is saved where pieces of it are
-    /// still to be sent when the first results overwrite it.
+    /// `MPI_REDUCE_SCATTER`: each process reduces its own block. A contribution in place is saved where pieces of it
+    /// are still to be sent when the first results overwrite it.
     fn blocks_reduced(&mut self, mut job: Job, blocks: &Layout) -> Result<Transfer> {
         let seat = job.seat;
         let whole = blocks.total() as usize * job.unit;
