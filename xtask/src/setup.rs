@@ -170,11 +170,18 @@ fn has_libclang() -> bool {
 }
 
 /// What one checker needs, which is installed when that checker runs.
-const CROSS_COMPILER: Need = Need {
-    package: "gcc-aarch64-linux-gnu",
-    why: "compiles for aarch64 the C code of a crate that we use",
-    probe: Probe::Program("aarch64-linux-gnu-gcc"),
-};
+const CROSS_COMPILER: &[Need] = &[
+    Need {
+        package: "gcc-aarch64-linux-gnu",
+        why: "compiles for aarch64 the C code of a crate that we use",
+        probe: Probe::Program("aarch64-linux-gnu-gcc"),
+    },
+    Need {
+        package: "libc6-dev-arm64-cross",
+        why: "the C library's headers for that",
+        probe: Probe::File("/usr/aarch64-linux-gnu/include/stdio.h"),
+    },
+];
 
 /// What `cargo xtask rdma` needs for its emulated host, which is installed when that runs. Debian and
 /// Ubuntu call these packages alike.
@@ -223,7 +230,11 @@ pub(crate) fn setup(yes: bool) -> Result<()> {
 
 /// The C compiler for aarch64.
 pub(crate) fn cross_compiler() -> Result<()> {
-    if CROSS_COMPILER.probe.met() { Ok(()) } else { meet(&[CROSS_COMPILER], false) }
+    if CROSS_COMPILER.iter().all(|need| need.probe.met()) {
+        Ok(())
+    } else {
+        meet(CROSS_COMPILER, false)
+    }
 }
 
 /// What runs and fills an emulated host.
