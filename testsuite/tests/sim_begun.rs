@@ -8,7 +8,7 @@ mod fast;
 use std::rc::Rc;
 
 use calls::{Call, INT64, Memory, SUM, live, memory, prepare};
-use fast::run;
+use fast::{begin, run};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Typed;
 use mpi_core::coll::menu::{Algorithm, Collective};
@@ -26,16 +26,19 @@ fn open_board(mpi: &mut SimEntry<'_>) {
     live(mpi, &[MEETING], 1);
 }
 
-/// Begins some calls, runs one to its end, begins more, and waits for the last ones first.
+/// Begins some calls, by the fast path at some ranks, runs one to its end, begins more, and waits for the last ones
+/// first.
 fn mixed(mpi: &mut SimEntry<'_>, calls: &[Call]) {
     let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
     let mut memories: Vec<Memory> = calls.iter().map(|call| memory(call, me, size)).collect();
     let mut requests = Vec::new();
     for (at, (call, memory)) in calls.iter().zip(&mut memories).enumerate() {
-        let prepared = prepare(mpi, call, memory);
-        match at == calls.len() / 2 {
-            true => mpi.run(prepared).unwrap(),
-            false => requests.push(mpi.begin(prepared).unwrap()),
+        if at == calls.len() / 2 {
+            let prepared = prepare(mpi, call, memory);
+            mpi.run(&prepared).unwrap();
+        } else {
+            let wanted = !(at + me).is_multiple_of(3);
+            requests.push(begin(mpi, call, memory, wanted).unwrap().0);
         }
     }
     for request in requests.into_iter().rev() {
@@ -115,14 +118,14 @@ fn a_communicator_may_be_freed_while_some_are_under_way() {
         for round in 0..6 {
             let part = mpi.comm_split(COMM_WORLD, (mpi.identity.rank / 2) as i32, 0).unwrap();
             let meeting = mpi.barrier(part).unwrap();
-            mpi.run(meeting).unwrap();
+            mpi.run(&meeting).unwrap();
             let mut memory = [[i64::from(mpi.identity.rank) + round, 0]; 5];
             let mut requests = Vec::new();
             for [own, all] in &mut memory {
                 let [own, into] =
                     [own, all].map(|data| UserBuffer(std::ptr::from_mut(data).cast()));
                 let call = mpi.allreduce(own, into, 1, INT64, SUM, part).unwrap();
-                requests.push(mpi.begin(call).unwrap());
+                requests.push(mpi.begin(&call).unwrap());
             }
             mpi.comm_free(part).unwrap();
             for request in requests {
@@ -140,19 +143,20 @@ fn a_communicator_may_be_freed_while_some_are_under_way() {
     }
 }
 
-/// Some calls, by turns blocking and begun, of which the blocking ones go the fast path at some ranks; how many.
-fn by_all_ways(mpi: &mut SimEntry<'_>, calls: &[Call]) -> usize {
+/// Some calls, by turns blocking and begun, by the fast path at some ranks; how many blocking and begun ones go it.
+fn by_all_ways(mpi: &mut SimEntry<'_>, calls: &[Call]) -> [usize; 2] {
     let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
     let mut memories: Vec<Memory> = calls.iter().map(|call| memory(call, me, size)).collect();
-    let (mut requests, mut fast) = (Vec::new(), 0);
+    let (mut requests, mut fast) = (Vec::new(), [0, 0]);
     for (call, memory) in calls.iter().zip(&mut memories) {
+        let wanted = !(call.salt as usize / 4 + me).is_multiple_of(4);
         if call.salt % 4 == 3 {
-            let wanted = !(call.salt as usize / 4 + me).is_multiple_of(4);
-            fast += usize::from(run(mpi, call, memory, wanted));
+            fast[0] += usize::from(run(mpi, call, memory, wanted));
             continue;
         }
-        let prepared = prepare(mpi, call, memory);
-        requests.push(mpi.begin(prepared).unwrap());
+        let (request, done) = begin(mpi, call, memory, wanted).unwrap();
+        requests.push(request);
+        fast[1] += usize::from(done);
     }
     for request in requests.into_iter().rev() {
         mpi.wait_one(request).unwrap();
@@ -164,17 +168,19 @@ fn by_all_ways(mpi: &mut SimEntry<'_>, calls: &[Call]) -> usize {
 }
 
 #[test]
-fn what_begins_meets_the_fast_path_of_blocking_calls() {
+fn the_fast_path_and_the_described_way_meet() {
     for seed in 0..24 {
         let ranks = 2 + (seed % 5) as u32;
         let calls = Rc::new(shuffled(seed, ranks));
         let outcome = World::new(seed, ranks).start_mpi(move |mpi| {
             open_board(mpi);
             let groups = calls.chunks(1 + seed as usize % 4);
-            groups.map(|group| by_all_ways(mpi, group)).sum::<usize>()
+            let ways = groups.map(|group| by_all_ways(mpi, group));
+            ways.fold([0, 0], |sum, [run, begun]| [sum[0] + run, sum[1] + begun])
         });
         for fast in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
-            assert!(fast > Some(2), "{fast:?} calls went the fast path");
+            let [run, begun] = fast.expect("a rank that came to its end");
+            assert!(run > 2 && begun > 2, "{run} calls went the fast path, {begun} began there");
         }
     }
 }
@@ -195,7 +201,7 @@ fn a_barrier_that_begins_waits_for_all() {
                 let _ = [0, 1].map(|other| mpi.receive(message(other)).unwrap());
             }
             let prepared = mpi.barrier(COMM_WORLD).unwrap();
-            let request = mpi.begin(prepared).unwrap();
+            let request = mpi.begin(&prepared).unwrap();
             let early = me != 2 && (0..100).any(|_| mpi.test(request).unwrap().is_some());
             if me != 2 {
                 mpi.send(message(2), Mode::Standard).unwrap();
@@ -210,7 +216,7 @@ fn a_barrier_that_begins_waits_for_all() {
 
 #[test]
 fn a_result_in_place_waits_for_the_room_of_its_contribution() {
-    for ahead in 24..40 {
+    for (ahead, fast) in (24..40).flat_map(|ahead| [(ahead, false), (ahead, true)]) {
         let outcome = World::new(ahead, 3).start_mpi(move |mpi| {
             open_board(mpi);
             let me = i64::from(mpi.identity.rank);
@@ -223,12 +229,18 @@ fn a_result_in_place_waits_for_the_room_of_its_contribution() {
                 let buf = UserBuffer(std::ptr::from_mut(word).cast());
                 let data = Typed { buf, count: 1, datatype: INT64 };
                 let prepared = mpi.bcast(data, 0, COMM_WORLD).unwrap();
-                requests.push(mpi.begin(prepared).unwrap());
+                requests.push(mpi.begin(&prepared).unwrap());
             }
             let mut sum = me + 1;
             let (own, recv) = (UserBuffer::IN_PLACE, UserBuffer((&raw mut sum).cast()));
-            let prepared = mpi.allreduce(own, recv, 1, INT64, SUM, COMM_WORLD).unwrap();
-            requests.push(mpi.begin(prepared).unwrap());
+            let begun = mpi.begin_fast(COMM_WORLD, |mpi| match fast {
+                true => mpi.fast_allreduce(own, recv, 1, INT64, SUM, COMM_WORLD),
+                false => Ok(false),
+            });
+            requests.push(begun.unwrap().unwrap_or_else(|| {
+                let prepared = mpi.allreduce(own, recv, 1, INT64, SUM, COMM_WORLD).unwrap();
+                mpi.begin(&prepared).unwrap()
+            }));
             for request in requests {
                 mpi.wait_one(request).unwrap();
             }
@@ -239,12 +251,12 @@ fn a_result_in_place_waits_for_the_room_of_its_contribution() {
     }
 }
 
-/// Begins and waits; the class of the error.
-fn try_to(mpi: &mut SimEntry<'_>, call: &Call) -> Option<ErrorClass> {
+/// Begins, by the fast path or not, and waits; the class of the error.
+fn try_to(mpi: &mut SimEntry<'_>, call: &Call, fast: bool) -> Option<ErrorClass> {
     let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
     let mut memory = memory(call, me, size);
-    let prepared = prepare(mpi, call, &mut memory);
-    let outcome = mpi.begin(prepared).and_then(|request| mpi.wait_one(request).map(drop));
+    let begun = begin(mpi, call, &mut memory, fast);
+    let outcome = begun.and_then(|(request, _)| mpi.wait_one(request).map(drop));
     outcome.err().map(|error| error.class())
 }
 
@@ -252,11 +264,11 @@ fn try_to(mpi: &mut SimEntry<'_>, call: &Call) -> Option<ErrorClass> {
 fn a_failure_is_told_to_those_who_wait() {
     let failed = Some(ErrorClass::TRUNCATE);
     for seed in 0..20 {
-        let outcome = World::new(seed, 4).start_mpi(|mpi| {
+        let outcome = World::new(seed, 4).start_mpi(move |mpi| {
             open_board(mpi);
             let len = if mpi.identity.rank == 2 { 5 } else { 40 };
             let call = Call { collective: Collective::Bcast, len, root: 0, salt: 0 };
-            [call, MEETING].map(|call| try_to(mpi, &call))
+            [call, MEETING].map(|call| try_to(mpi, &call, seed % 2 == 0))
         });
         let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
         let expected = [[None, failed], [None, failed], [failed, failed], [None, failed]];
@@ -267,10 +279,10 @@ fn a_failure_is_told_to_those_who_wait() {
 #[test]
 fn one_that_a_rank_leaves_out_fails_at_the_others() {
     for seed in 0..8 {
-        let outcome = World::new(seed, 3).start_mpi(|mpi| {
+        let outcome = World::new(seed, 3).start_mpi(move |mpi| {
             open_board(mpi);
             let call = Call { collective: Collective::Allreduce, len: 1, root: 0, salt: 0 };
-            if mpi.identity.rank == 1 { None } else { try_to(mpi, &call) }
+            if mpi.identity.rank == 1 { None } else { try_to(mpi, &call, seed % 2 == 0) }
         });
         let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
         let failed = Some(ErrorClass::PROC_ABORTED);

@@ -95,7 +95,8 @@ pub struct Procedure {
     pub core: Option<String>,
     /// The procedure whose body it has as well.
     pub same_as: Option<String>,
-    /// Whether the core has a fast path for it, a collective that runs to its end: `fast_` and its name.
+    /// Whether the core has a fast path for it, a collective that runs to its end or begins: `fast_` and the name of
+    /// the form that runs to its end.
     pub fast: bool,
 }
 
@@ -200,7 +201,7 @@ fn procedure(name: &str, does: String, form: Form, entry: &Entry) -> Result<Proc
         parameters: parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
         core: entry.core.clone(),
         same_as: entry.same_as.as_ref().map(|name| name.trim_start_matches("MPI_").to_owned()),
-        fast: entry.fast && form == Form::Blocking,
+        fast: entry.fast && form != Form::Persistent,
     })
 }
 

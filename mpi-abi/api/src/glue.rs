@@ -231,11 +231,11 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
     let generic = if body.style == Style::Raw { "::<F>" } else { "" };
     let passed: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
     let call = format!("{}{generic}(cx{passed})", body.path);
-    if procedure.fast {
-        let (name, passed) = (procedure.snake(), arguments.join(", "));
-        let _ = writeln!(out, "if cx.fast_{name}({passed})? {{\nreturn Ok(());\n}}");
+    let (name, list) = (procedure.snake(), arguments.join(", "));
+    if procedure.fast && body.form == Form::Run {
+        let _ = writeln!(out, "if cx.fast_{name}({list})? {{\nreturn Ok(());\n}}");
     }
-    if matches!(body.form, Form::Run | Form::Begin | Form::Keep) {
+    if matches!(body.form, Form::Run | Form::Keep) {
         let _ = writeln!(out, "let prepared = {call}?;");
     }
     match body.form {
@@ -245,8 +245,19 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
             [held] => format!("{}.map(|made| {held} = made)", body.path),
             all => format!("{}.map(|made| ({}) = made)", body.path, all.join(", ")),
         },
-        Form::Run => "cx.run(prepared)".to_owned(),
-        Form::Begin => "cx.begin(prepared).map(|made| request_value = made)".to_owned(),
+        Form::Run => "cx.run(&prepared)".to_owned(),
+        Form::Begin => {
+            let described = format!("{call}.and_then(|prepared| cx.begin(&prepared))");
+            let begun = match (name.strip_prefix('i'), arguments.last()) {
+                (Some(name), Some(comm)) if procedure.fast => {
+                    let fast = format!("cx.begin_fast({comm}, |entry| entry.fast_{name}({list}))?");
+                    format!("match {fast} {{\nSome(made) => Ok(made),\nNone => {described},\n}}")
+                }
+                _ => described,
+            };
+            let _ = writeln!(out, "let begun = {begun};");
+            "begun.map(|made| request_value = made)".to_owned()
+        }
         Form::Keep => "crate::calls::persistent::keep(cx, prepared, F::info_in(info))\
                        .map(|made| request_value = made)"
             .to_owned(),

@@ -78,7 +78,7 @@ impl<P: Port> Entry<'_, P> {
         let send = typed_bytes(UserBuffer(own.as_ptr().cast_mut()), block);
         let recv = typed_bytes(UserBuffer(all.as_mut_ptr()), block);
         let prepared = self.allgather(send, recv, comm)?;
-        self.run(prepared)?;
+        self.run(&prepared)?;
         Ok(all)
     }
 }

@@ -112,25 +112,25 @@ pub(super) type LaidOut = (Rc<Schedule>, Memory, Option<Reducer>);
 impl<P: Port> Entry<'_, P> {
     /// Runs a collective operation to its end.
     #[inline]
-    pub fn run(&mut self, call: Prepared) -> Result<()> {
-        if self.is_alone(&call)? {
-            return self.run_alone(&call);
+    pub fn run(&mut self, call: &Prepared) -> Result<()> {
+        if self.is_alone(call)? {
+            return self.run_alone(call);
         }
-        let mut choice = self.choose(&call, Form::Blocking)?;
+        let mut choice = self.choose(call, Form::Blocking)?;
         if choice.algorithm.is_board() {
             match self.seat(call.comm)? {
-                Some(seat) => return self.run_on_board(seat, &call, choice.algorithm),
+                Some(seat) => return self.run_on_board(seat, call, choice.algorithm),
                 // It has been tried, so that now it is known which nodes there are.
-                None => choice = self.choose(&call, Form::Blocking)?,
+                None => choice = self.choose(call, Form::Blocking)?,
             }
         }
         if choice.algorithm == Algorithm::Nodes {
-            return self.run_by_stages(&call);
+            return self.run_by_stages(call);
         }
         if self.selection.checked {
-            choice = self.choose(&call, Form::Nonblocking)?;
+            choice = self.choose(call, Form::Nonblocking)?;
         }
-        let request = self.begin_by_messages(&call, &choice)?;
+        let request = self.begin_by_messages(call, &choice)?;
         self.wait_one(request).map(drop)
     }
 
@@ -150,15 +150,15 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Begins a collective operation.
-    pub fn begin(&mut self, call: Prepared) -> Result<RequestHandle> {
-        if self.is_alone(&call)? {
-            return self.run_alone(&call).map(|()| self.vci.sent);
+    pub fn begin(&mut self, call: &Prepared) -> Result<RequestHandle> {
+        if self.is_alone(call)? {
+            return self.run_alone(call).map(|()| self.vci.sent);
         }
-        let choice = self.choose(&call, Form::Nonblocking)?;
+        let choice = self.choose(call, Form::Nonblocking)?;
         if choice.algorithm.is_board() {
-            return self.begin_on_board(&call, choice.algorithm);
+            return self.begin_on_board(call, choice.algorithm);
         }
-        self.begin_by_messages(&call, &choice)
+        self.begin_by_messages(call, &choice)
     }
 
     /// Begins a collective operation by messages. It counts as a call whatever becomes of it here: the others, who

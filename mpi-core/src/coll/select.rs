@@ -91,6 +91,9 @@ impl Selection {
     /// The first rule that applies to `shape` and whose algorithm can serve it.
     pub fn select(&self, shape: &Shape) -> Choice {
         let index = shape.collective as usize;
+        if shape.board && shape.bytes <= self.boards[index] {
+            return Choice::BOARD;
+        }
         let mut rules = self.forced[index].iter().chain(self.rules[index].iter());
         let rule = rules.find(|rule| rule.applies(shape)).copied();
         let rule = rule.unwrap_or_else(|| Rule::always(shape.collective.menu()[0].0));

@@ -47,4 +47,6 @@ pub struct Choice {
 impl Choice {
     /// For a call that there is one way to do.
     pub const ONLY: Choice = Choice { algorithm: Algorithm::Linear, ports: 1, segment: 1 };
+    /// For a call over a board, which knows neither ports nor segments.
+    pub const BOARD: Choice = Choice { algorithm: Algorithm::Board, ports: 1, segment: 1 };
 }

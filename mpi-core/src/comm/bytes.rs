@@ -36,7 +36,7 @@ impl<P: Port> Entry<'_, P> {
         let buf = UserBuffer(bytes.as_mut_ptr());
         let data = Typed { buf, count: bytes.len() as i64, datatype: BYTE };
         let prepared = self.bcast(data, root, comm)?;
-        self.run(prepared)
+        self.run(&prepared)
     }
 
     /// Exchanges bytes with one process; neither knows how many, at most `limit`, it will get.

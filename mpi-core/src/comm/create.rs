@@ -149,7 +149,7 @@ impl<P: Port> Entry<'_, P> {
             clone
         };
         let meeting = self.barrier(comm)?;
-        Ok((clone, self.begin(meeting)?))
+        Ok((clone, self.begin(&meeting)?))
     }
 
     /// `MPI_Comm_create_group` (§7.4.2): collective over the members of the group alone, who

@@ -3,6 +3,7 @@
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::menu::Collective;
 use mpi_core::error::Result;
+use mpi_core::handle::RequestHandle;
 use testsuite::sim::{COMM_WORLD, SimEntry};
 
 use crate::calls::{Call, INT64, Memory, SUM, prepare};
@@ -30,7 +31,26 @@ pub(crate) fn run(mpi: &mut SimEntry<'_>, call: &Call, memory: &mut Memory, want
     let done = wanted && fast(mpi, call, memory).unwrap();
     if !done {
         let prepared = prepare(mpi, call, memory);
-        mpi.run(prepared).unwrap();
+        mpi.run(&prepared).unwrap();
     }
     done
+}
+
+/// A call that begins, by its fast path if that is `wanted` and open; whether it was.
+#[allow(dead_code, reason = "not all tests begin calls")]
+pub(crate) fn begin(
+    mpi: &mut SimEntry<'_>,
+    call: &Call,
+    memory: &mut Memory,
+    wanted: bool,
+) -> Result<(RequestHandle, bool)> {
+    let begun = match wanted {
+        true => mpi.begin_fast(COMM_WORLD, |mpi| fast(mpi, call, memory))?,
+        false => None,
+    };
+    if let Some(request) = begun {
+        return Ok((request, true));
+    }
+    let prepared = prepare(mpi, call, memory);
+    mpi.begin(&prepared).map(|request| (request, false))
 }

@@ -32,9 +32,11 @@ pub(crate) struct Begun {
     /// The process has slept: who is gone meanwhile has to be seen before it sleeps again.
     slept: bool,
     /// What runs now only begins: nothing may be waited for.
-    starting: bool,
-    /// The lists of one that has ended.
-    spare: Option<Transfer>,
+    pub(super) starting: bool,
+    /// What that has left.
+    pub(super) left: Option<Box<Transfer>>,
+    /// One that has ended, for its lists.
+    spare: Option<Box<Transfer>>,
 }
 
 /// The operations under way on one board.
@@ -52,7 +54,7 @@ const LOOKS_PER_CHECK: u32 = POLLS_PER_CHECK * LOOKS_PER_POLL;
 
 /// One operation.
 pub(super) struct Errand {
-    pub(super) transfer: Transfer,
+    pub(super) transfer: Box<Transfer>,
     pub(super) request: RequestHandle,
     /// The context and the number by which its messages would be known.
     pub(super) what: (u64, i32),
@@ -105,12 +107,14 @@ impl Begun {
     }
 
     /// Room for what an operation does.
-    pub(super) fn transfer(&mut self, seat: Seat) -> Transfer {
-        self.spare.take().map_or_else(|| Transfer::new(seat), |spare| spare.anew(seat))
+    pub(super) fn transfer(&mut self, seat: Seat) -> Box<Transfer> {
+        let Some(mut spare) = self.spare.take() else { return Box::new(Transfer::new(seat)) };
+        spare.be_for(seat);
+        spare
     }
 
-    /// Keeps the lists of an operation that has ended.
-    pub(super) fn keep(&mut self, transfer: Transfer) {
+    /// Keeps an operation that has ended, for its lists.
+    pub(super) fn keep(&mut self, transfer: Box<Transfer>) {
         self.spare = Some(transfer);
     }
 
@@ -168,7 +172,7 @@ impl<P: Port> Entry<'_, P> {
         let queues = std::mem::take(&mut self.begun.queues);
         let firsts = queues.iter().filter_map(|queue| Some((queue.seat, queue.errands.front()?)));
         let looks = firsts.map(|(seat, first)| match seat.crowded {
-            true => self.looks_in_turn(seat, &first.transfer, yielded),
+            true => self.looks_in_turn(seat, &*first.transfer, yielded),
             false => 0,
         });
         let looks = looks.min().unwrap_or(0);
@@ -215,7 +219,7 @@ impl<P: Port> Entry<'_, P> {
         call: &Prepared,
         algorithm: Algorithm,
         behind: bool,
-    ) -> Result<Option<(Transfer, RequestHandle)>> {
+    ) -> Result<Option<(Box<Transfer>, RequestHandle)>> {
         self.begun.starting = true;
         let described = self.describe(seat, call, algorithm);
         self.begun.starting = false;
@@ -312,7 +316,7 @@ impl<P: Port> Entry<'_, P> {
         } else if let Some(first) = queue.errands.front_mut() {
             queue.idle = queue.idle.wrapping_add(1);
             if slept || queue.idle.is_multiple_of(LOOKS_PER_CHECK) {
-                self.check_members(queue.seat, &mut first.transfer)?;
+                self.check_members(queue.seat, &mut *first.transfer)?;
             }
         }
         Ok(moved)

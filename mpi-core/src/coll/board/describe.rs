@@ -36,7 +36,7 @@ impl<P: Port> Entry<'_, P> {
         seat: Seat,
         call: &Prepared,
         algorithm: Algorithm,
-    ) -> Result<Transfer> {
+    ) -> Result<Box<Transfer>> {
         let problem = &call.problem;
         self.share_caches(seat, usize::MAX, Pattern::by(algorithm, problem));
         if let Some(root) = giver(problem) {
@@ -54,7 +54,7 @@ impl<P: Port> Entry<'_, P> {
         problem: &Problem,
         send: &Places,
         recv: &Places,
-    ) -> Result<Transfer> {
+    ) -> Result<Box<Transfer>> {
         let me = seat.rank as usize;
         let mut transfer = self.begun.transfer(seat);
         match problem {

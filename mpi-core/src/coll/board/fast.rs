@@ -1,6 +1,7 @@
 //! The fast path of small collectives on one node (MPI-5.0 §6.3 to §6.9): blocks of less than [`MAPPED_BYTES`]
 //! of a predefined datatype, which nobody fetches and which mostly are one piece, go from the arguments of a blocking
-//! call to the streams, without a description of the problem or a choice of algorithm.
+//! call, or one that [begins](super::begin_fast), to the streams, without a description of the problem or a choice of
+//! algorithm.
 //!
 //! Enters: the arguments of a call. Leaves: the call is done, or nothing happened and the described way takes
 //! over, which words all errors of arguments: here a doubtful one is a reason to decline. Both ways write and read
@@ -301,7 +302,8 @@ impl<P: Port> Entry<'_, P> {
         let job = Job { seat, kernel, unit, own, recv: recvbuf };
         let run = |entry: &mut Self| {
             entry.write_run(seat, Audience::Everyone, own, len)?;
-            let task = job.all(len, Streams::Public);
+            let mut task = job.all(len, Streams::Public);
+            task.follows = own == recvbuf;
             entry.fold_in(seat, task, recvbuf)
         };
         self.over_board(seat, run).map(|()| true)

@@ -24,12 +24,27 @@ impl<P: Port> Entry<'_, P> {
     /// Reduces the operands of everyone into `recv`.
     #[inline]
     pub(super) fn fold_in(&mut self, seat: Seat, task: Task, recv: UserBuffer) -> Result<()> {
+        if self.begun.is_starting() && !self.may_fold_now(seat, &task) {
+            self.leave_fold(seat, task);
+            return Ok(());
+        }
         if self.fold_short(seat, &task, recv)? {
             return Ok(());
         }
         let mut transfer = self.begun.transfer(seat);
         transfer.reduce(Fold::new(self, seat, task));
         transfer.run(self)
+    }
+
+    /// Whether an operation that only begins may reduce already: its own contribution has gone out, and those of all
+    /// others have come.
+    fn may_fold_now(&mut self, seat: Seat, task: &Task) -> bool {
+        let is_out = self.begun.left.is_none();
+        let has_come = |rank| {
+            let piece = self.port.memory_mut().read_piece(seat.board, task.streams.of(rank));
+            piece.is_some_and(|piece| piece.len == task.len && piece.last)
+        };
+        is_out && seat.others().all(has_come)
     }
 
     /// Reduces contributions of one piece each, of all ranks, into `into`; does nothing and returns

@@ -258,14 +258,14 @@ pub(super) fn copy_while<P: Port>(own: &mut OwnBlock, mut goes_on: impl FnMut() 
     }
 }
 
-struct Writing<'a> {
+struct Writing {
     seat: Seat,
-    message: &'a mut Outgoing,
+    message: Outgoing,
     /// A reader that may be the one without whom there is no room.
     reader: Option<u32>,
 }
 
-impl<P: Port> Work<P> for Writing<'_> {
+impl<P: Port> Work<P> for Writing {
     fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
         let moved = self.message.push(entry, self.seat);
         Ok(match (self.message.done, moved) {
@@ -296,13 +296,13 @@ fn reader_of(to: Audience) -> Option<u32> {
     }
 }
 
-struct Reading<'a> {
+struct Reading {
     seat: Seat,
     wait_for: WaitFor,
-    message: &'a mut Incoming,
+    message: Incoming,
 }
 
-impl<P: Port> Work<P> for Reading<'_> {
+impl<P: Port> Work<P> for Reading {
     #[inline]
     fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
         let moved = self.message.pull(entry, self.seat)?;
@@ -330,7 +330,7 @@ impl<P: Port> Entry<'_, P> {
         if message.push(self, seat) {
             return Ok(());
         }
-        self.write_later(seat, &mut message)
+        self.write_later(seat, message)
     }
 
     /// Writes a run of memory for which any board has room in one piece
@@ -352,13 +352,17 @@ impl<P: Port> Entry<'_, P> {
 
     #[cold]
     fn write_run_later(&mut self, seat: Seat, to: Audience, source: Packer) -> Result<()> {
-        let mut message = Outgoing::new(self, seat, to, source, 1);
-        self.write_later(seat, &mut message)
+        let message = Outgoing::new(self, seat, to, source, 1);
+        self.write_later(seat, message)
     }
 
     /// Writes what there is no room for yet.
     #[cold]
-    pub(super) fn write_later(&mut self, seat: Seat, message: &mut Outgoing) -> Result<()> {
+    fn write_later(&mut self, seat: Seat, message: Outgoing) -> Result<()> {
+        if self.begun.is_starting() {
+            self.leave_write(seat, message);
+            return Ok(());
+        }
         let reader = reader_of(message.to);
         self.drive(seat, &mut Writing { seat, message, reader })
     }
@@ -377,7 +381,7 @@ impl<P: Port> Entry<'_, P> {
         if message.done {
             return Ok(());
         }
-        self.read_later(seat, &mut message, wait_for)
+        self.read_later(seat, message, wait_for)
     }
 
     /// Reads a run of memory that is one piece, as [`Entry::write_run`] writes it.
@@ -434,17 +438,16 @@ impl<P: Port> Entry<'_, P> {
         if message.pull(self, seat)? {
             return Ok(());
         }
-        self.read_later(seat, &mut message, wait_for)
+        self.read_later(seat, message, wait_for)
     }
 
     /// Reads what has not come yet.
     #[cold]
-    pub(super) fn read_later(
-        &mut self,
-        seat: Seat,
-        message: &mut Incoming,
-        wait_for: WaitFor,
-    ) -> Result<()> {
+    fn read_later(&mut self, seat: Seat, message: Incoming, wait_for: WaitFor) -> Result<()> {
+        if self.begun.is_starting() {
+            self.leave_read(seat, message, wait_for);
+            return Ok(());
+        }
         self.drive(seat, &mut Reading { seat, wait_for, message })
     }
 }

@@ -15,13 +15,14 @@
 //! are under way.
 //!
 //! What is not a transfer: a barrier after which one process goes on first (`turns`), and the fast path of small
-//! blocking calls (`fast`, with `fold_short`).
+//! blocking calls (`fast`, with `fold_short`) and of those that begin (`begin_fast`).
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
 //! so do all later calls that would use it.
 
 mod across;
+mod begin_fast;
 mod begun;
 mod describe;
 mod fast;

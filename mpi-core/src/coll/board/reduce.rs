@@ -30,7 +30,7 @@ impl<P: Port> Entry<'_, P> {
         problem: &Problem,
         data: &Operands,
         algorithm: Algorithm,
-    ) -> Result<Transfer> {
+    ) -> Result<Box<Transfer>> {
         let Reducer::Kernel(kernel) = data.reducer else {
             unreachable!("functions of the program are no choice of the table");
         };
@@ -52,7 +52,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_REDUCE`: the root reduces everything.
-    fn at_root(&mut self, job: Job, len: usize, root: u32) -> Transfer {
+    fn at_root(&mut self, job: Job, len: usize, root: u32) -> Box<Transfer> {
         let seat = job.seat;
         let mut transfer = self.begun.transfer(seat);
         if seat.rank == root {
@@ -65,7 +65,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_ALLREDUCE`: everyone tells everyone, and reduces everything.
-    pub(super) fn everywhere(&mut self, job: Job, len: usize) -> Transfer {
+    pub(super) fn everywhere(&mut self, job: Job, len: usize) -> Box<Transfer> {
         let seat = job.seat;
         let mut out = section(self, seat, Audience::Everyone, job.own, len, job.unit);
         self.show_operand(job, &mut out);
@@ -78,7 +78,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Each process reduces one share of the elements; the results go to the root, or to all.
-    fn shares(&mut self, job: Job, len: usize, root: Option<u32>) -> Transfer {
+    fn shares(&mut self, job: Job, len: usize, root: Option<u32>) -> Box<Transfer> {
         let seat = job.seat;
         let share = share_bytes(len, seat.size as usize, job.unit);
         let range = |rank: u32| {
@@ -115,7 +115,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_REDUCE_SCATTER`: each process reduces its own block. A contribution in place is saved where pieces of it
     /// are still to be sent when the first results overwrite it.
-    fn blocks_reduced(&mut self, mut job: Job, blocks: &Layout) -> Result<Transfer> {
+    fn blocks_reduced(&mut self, mut job: Job, blocks: &Layout) -> Result<Box<Transfer>> {
         let seat = job.seat;
         let whole = blocks.total() as usize * job.unit;
         let mut transfer = self.begun.transfer(seat);
@@ -140,7 +140,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_SCAN` and `MPI_EXSCAN`: everyone tells those behind it, and reduces from `first` down.
-    fn prefix(&mut self, job: Job, len: usize, first: Option<u32>) -> Transfer {
+    fn prefix(&mut self, job: Job, len: usize, first: Option<u32>) -> Box<Transfer> {
         let seat = job.seat;
         let exclusive = first != Some(seat.rank);
         let mut transfer = self.begun.transfer(seat);

@@ -41,13 +41,21 @@ impl<P: Port> Entry<'_, P> {
         let state = self.comm_mut(seat.comm)?;
         let number = state.next_call();
         if polls(number) {
-            self.poll();
+            self.poll_between_calls();
         }
         let outcome = run(self);
         if let Err(error) = &outcome {
             self.renounce(seat, error.class())?;
         }
         outcome
+    }
+
+    /// Lets everything else go on, none of which is what begins now.
+    #[cold]
+    fn poll_between_calls(&mut self) {
+        let starting = std::mem::take(&mut self.begun.starting);
+        self.poll();
+        self.begun.starting = starting;
     }
 
     /// An operation failed here.

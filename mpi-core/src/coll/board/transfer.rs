@@ -145,7 +145,7 @@ impl Transfer {
     }
 
     /// Runs it to its end, and hands back the memory of the reduction.
-    pub(super) fn run<P: Port>(mut self, entry: &mut Entry<'_, P>) -> Result<()> {
+    pub(super) fn run<P: Port>(mut self: Box<Self>, entry: &mut Entry<'_, P>) -> Result<()> {
         let outcome = self.run_through(entry);
         self.end(entry);
         outcome
@@ -205,8 +205,10 @@ impl Transfer {
         told && self.outs.iter().all(|out| out.done)
     }
 
-    /// Hands back its memory.
-    pub(super) fn end<P: Port>(mut self, entry: &mut Entry<'_, P>) {
+    /// Hands back its memory, and leaves its lists for the next one.
+    pub(super) fn end<P: Port>(mut self: Box<Self>, entry: &mut Entry<'_, P>) {
+        self.outs.clear();
+        self.ins.clear();
         self.own = None;
         self.kept = Vec::new();
         if let Some(fold) = self.fold.take() {
@@ -215,12 +217,12 @@ impl Transfer {
         entry.begun.keep(self);
     }
 
-    /// The same lists for another one.
-    pub(super) fn anew(mut self, seat: Seat) -> Transfer {
-        self.outs.clear();
-        self.ins.clear();
-        let (outs, ins) = (self.outs, self.ins);
-        Transfer { outs, ins, ..Transfer::new(seat) }
+    /// One that has ended does something else, of which nothing is known yet.
+    pub(super) fn be_for(&mut self, seat: Seat) {
+        self.seat = seat;
+        self.swaps = false;
+        self.folds_last = false;
+        self.short = false;
     }
 
     /// How much of a message may be taken in: what goes to its rank is read from the same memory.

@@ -65,7 +65,7 @@ fn after(number: u32) -> u32 {
 impl<P: Port> Entry<'_, P> {
     /// `MPI_BARRIER`: everyone tells everyone, or one that goes on first.
     pub(super) fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
-        let order = match seat.takes_turns() {
+        let order = match seat.takes_turns() && !self.begun.is_starting() {
             true => self.lead(seat, Lead::meet)?,
             false => Order::default(),
         };

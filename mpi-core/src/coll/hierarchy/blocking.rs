@@ -47,7 +47,7 @@ impl<P: Port> Entry<'_, P> {
                     Ok(())
                 }
                 (Ok(()), Step::Call(stage)) => {
-                    self.run(self.prepare_stage(call, &level, stage, &mut memory)?)
+                    self.run(&self.prepare_stage(call, &level, stage, &mut memory)?)
                 }
                 (Err(error), Step::Call(stage)) => {
                     // What comes of it is what the others are told, and that is known.
