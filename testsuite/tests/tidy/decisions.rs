@@ -1,5 +1,4 @@
-//! The decisions: a page each in `docs/decisions`, and those about the engine inside a node in
-//! `docs/decisions.md`.
+//! The decisions: a page each in `docs/decisions`.
 //!
 //! Enters: the pages, their list, and everything that names a decision by its number. Leaves: complaints.
 //! Pages are short and of one form, the list is that of the pages, and who names a decision names one that
@@ -80,16 +79,9 @@ fn pages() -> Vec<Page> {
     pages
 }
 
-/// The numbers of all decisions: those of the pages, and of what stands in `docs/decisions.md`.
+/// The numbers of all decisions.
 fn numbers() -> Vec<String> {
-    let text = fs::read_to_string(root().join("docs/decisions.md")).expect("docs/decisions.md");
-    let number = |line: &str| {
-        let (number, _) = line.strip_prefix("**")?.split_once(". ")?;
-        is_number(number).then(|| number.to_owned())
-    };
-    let of_pages: Vec<String> =
-        pages().iter().filter_map(|page| page.number().map(str::to_owned)).collect();
-    text.lines().filter_map(number).chain(of_pages).collect()
+    pages().iter().filter_map(|page| page.number().map(str::to_owned)).collect()
 }
 
 /// Digits, and perhaps one small letter: `7`, `43b`.
