@@ -10,6 +10,8 @@ mod decisions;
 mod engine;
 #[path = "tidy/performance.rs"]
 mod performance;
+#[path = "tidy/tour.rs"]
+mod tour;
 
 use std::collections::BTreeMap;
 use std::fs;
