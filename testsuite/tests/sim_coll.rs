@@ -221,7 +221,7 @@ fn a_block_longer_than_agreed_is_refused_on_the_fast_path_too() {
         mpi.run(&barrier).unwrap();
         let (mut own, mut all) = ([7i64; 5], [0i64; 9]);
         let [own, all] = [&mut own[..], &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
-        let done = mpi.fast_gather(own, [4, 5][me], INT64, all, 4, INT64, 0, COMM_WORLD);
+        let done = mpi.fast_gather::<false>(own, [4, 5][me], INT64, all, 4, INT64, 0, COMM_WORLD);
         done.map_err(|error| error.class())
     });
     let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;

@@ -233,7 +233,7 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
     let call = format!("{}{generic}(cx{passed})", body.path);
     let (name, list) = (procedure.snake(), arguments.join(", "));
     if procedure.fast && body.form == Form::Run {
-        let _ = writeln!(out, "if cx.fast_{name}({list})? {{\nreturn Ok(());\n}}");
+        let _ = writeln!(out, "if cx.fast_{name}::<false>({list})? {{\nreturn Ok(());\n}}");
     }
     if matches!(body.form, Form::Run | Form::Keep) {
         let _ = writeln!(out, "let prepared = {call}?;");
@@ -250,7 +250,9 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
             let described = format!("{call}.and_then(|prepared| cx.begin(&prepared))");
             let begun = match (name.strip_prefix('i'), arguments.last()) {
                 (Some(name), Some(comm)) if procedure.fast => {
-                    let fast = format!("cx.begin_fast({comm}, |entry| entry.fast_{name}({list}))?");
+                    let fast = format!(
+                        "cx.begin_fast({comm}, |entry| entry.fast_{name}::<true>({list}))?"
+                    );
                     format!("match {fast} {{\nSome(made) => Ok(made),\nNone => {described},\n}}")
                 }
                 _ => described,

@@ -5,7 +5,8 @@
 //!
 //! Enters: the arguments of a call. Leaves: the call is done, or nothing happened and the described way takes
 //! over, which words all errors of arguments: here a doubtful one is a reason to decline. Both ways write and read
-//! the same pieces, so each process takes its own. A procedure is always inlined into its only caller.
+//! the same pieces, so each process takes its own. Procedures are always inlined; `BEGINS` tells the caller that runs a
+//! call to its end from the one that begins it, so that each has the whole path to itself.
 #![allow(clippy::too_many_arguments)]
 
 use super::message::copy_run;
@@ -97,7 +98,7 @@ impl<P: Port> Process<P> {
 impl<P: Port> Entry<'_, P> {
     /// `MPI_BARRIER` (§6.3). Like all that follow it says whether the call is done.
     #[inline(always)]
-    pub fn fast_barrier(&mut self, comm: CommHandle) -> Result<bool> {
+    pub fn fast_barrier<const BEGINS: bool>(&mut self, comm: CommHandle) -> Result<bool> {
         let seat = self.fast_seat(Collective::Barrier, comm, |_| 0);
         let Some(seat) = seat else { return Ok(false) };
         self.over_board(seat, |entry| entry.meet_at_board(seat)).map(|()| true)
@@ -105,7 +106,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_BCAST` (§6.4).
     #[inline(always)]
-    pub fn fast_bcast(
+    pub fn fast_bcast<const BEGINS: bool>(
         &mut self,
         buffer: UserBuffer,
         count: i64,
@@ -128,7 +129,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_GATHER` (§6.5).
     #[inline(always)]
-    pub fn fast_gather(
+    pub fn fast_gather<const BEGINS: bool>(
         &mut self,
         sendbuf: UserBuffer,
         sendcount: i64,
@@ -162,7 +163,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_SCATTER` (§6.6).
     #[inline(always)]
-    pub fn fast_scatter(
+    pub fn fast_scatter<const BEGINS: bool>(
         &mut self,
         sendbuf: UserBuffer,
         sendcount: i64,
@@ -197,7 +198,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_ALLGATHER` (§6.7).
     #[inline(always)]
-    pub fn fast_allgather(
+    pub fn fast_allgather<const BEGINS: bool>(
         &mut self,
         sendbuf: UserBuffer,
         sendcount: i64,
@@ -223,7 +224,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_ALLTOALL` (§6.8).
     #[inline(always)]
-    pub fn fast_alltoall(
+    pub fn fast_alltoall<const BEGINS: bool>(
         &mut self,
         sendbuf: UserBuffer,
         sendcount: i64,
@@ -248,7 +249,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_REDUCE` (§6.9.1).
     #[inline(always)]
-    pub fn fast_reduce(
+    pub fn fast_reduce<const BEGINS: bool>(
         &mut self,
         sendbuf: UserBuffer,
         recvbuf: UserBuffer,
@@ -282,7 +283,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_ALLREDUCE` (§6.9.6).
     #[inline(always)]
-    pub fn fast_allreduce(
+    pub fn fast_allreduce<const BEGINS: bool>(
         &mut self,
         sendbuf: UserBuffer,
         recvbuf: UserBuffer,
