@@ -1,8 +1,6 @@
 //! Gathers of long blocks in simulated worlds whose ranks share processors, whoever comes first.
 
-mod calls;
-
-use calls::{Call, live};
+use crate::calls::{Call, live};
 use mpi_core::coll::menu::Collective;
 use testsuite::sim::World;
 use transports::sim::SimOptions;

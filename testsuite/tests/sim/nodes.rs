@@ -1,15 +1,11 @@
 //! Collectives of communicators with several nodes in simulated worlds: that what they give is right, and how
 //! often they cross the network for it.
 
-mod calls;
-#[path = "calls/only.rs"]
-mod only;
-
-use calls::{Call, INT64, SUM, live};
+use crate::calls::only::{calls_of, fail_at_rank_2, use_only};
+use crate::calls::{Call, INT64, SUM, live};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::error::ErrorClass;
-use only::{calls_of, fail_at_rank_2, use_only};
 use testsuite::sim::{COMM_WORLD, World};
 use transports::sim::{Crossings, Nodes, SimOptions};
 
@@ -162,7 +158,7 @@ fn communicators_of_several_nodes_come_and_go() {
             let (mut own, mut all) = ([i64::from(mpi.identity.rank)], [0]);
             let [own, into] = [&mut own, &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
             let call = mpi.allreduce(own, into, 1, INT64, SUM, part).unwrap();
-            mpi.run(call).unwrap();
+            mpi.run(&call).unwrap();
             mpi.comm_free(part).unwrap();
             sums.push(all[0]);
         }

@@ -41,7 +41,6 @@ pub(crate) fn run(mpi: &mut SimEntry<'_>, call: &Call, memory: &mut Memory, want
 }
 
 /// A call that begins, by its fast path if that is `wanted` and open; whether it was.
-#[allow(dead_code, reason = "not all tests begin calls")]
 pub(crate) fn begin(
     mpi: &mut SimEntry<'_>,
     call: &Call,

@@ -2,9 +2,7 @@
 //! the right answer, having gone round them, or it is ended with the reason. It never hangs, and no process comes to
 //! its end while something that it sent is nowhere.
 
-mod calls;
-
-use calls::{Call, live};
+use crate::calls::{Call, live};
 use mpi_core::coll::menu::Collective;
 use testsuite::sim::{Hang, Outcome, SimEntry, World};
 use transports::sim::{Nodes, SimOptions};

@@ -1,14 +1,10 @@
 //! Nonblocking collectives over boards in simulated worlds (MPI-5.0 §6.12): several under way at
 //! once, between blocking ones, on communicators that are freed meanwhile, and where a process fails.
 
-mod calls;
-#[path = "calls/fast.rs"]
-mod fast;
-
 use std::rc::Rc;
 
-use calls::{Call, INT64, Memory, SUM, live, memory, prepare};
-use fast::{begin, run};
+use crate::calls::fast::{begin, run};
+use crate::calls::{Call, INT64, Memory, SUM, live, memory, prepare};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Typed;
 use mpi_core::coll::menu::{Algorithm, Collective};

@@ -1,11 +1,9 @@
 //! Persistent collectives in simulated worlds (MPI-5.0 §6.13): made in one order, started in many,
 //! beside other calls on the same communicator.
 
-mod calls;
-
 use std::rc::Rc;
 
-use calls::{Call, INT64, Memory, UNTOUCHED, live, memory, prepare};
+use crate::calls::{Call, INT64, Memory, UNTOUCHED, live, memory, prepare};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Typed;
 use mpi_core::coll::menu::{Algorithm, Collective};

@@ -1,24 +1,18 @@
 //! Collectives by whole processes in simulated worlds: every algorithm of every collective,
 //! blocking and several at once, against answers computed without communication.
 
-mod calls;
-#[path = "calls/fast.rs"]
-mod fast;
-#[path = "calls/only.rs"]
-mod only;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use calls::{Call, INT64, SUM, UNTOUCHED, live, memory, prepare, row};
-use fast::run;
+use crate::calls::fast::run;
+use crate::calls::only::{calls_of, fail_at_rank_2, use_only};
+use crate::calls::{Call, INT64, SUM, UNTOUCHED, live, memory, prepare, row};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Typed;
 use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::datatype::{BYTE, Datatype, Form};
 use mpi_core::error::ErrorClass;
 use mpi_core::handle::DatatypeHandle;
-use only::{calls_of, fail_at_rank_2, use_only};
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
 use transports::sim::SimOptions;
 

@@ -1,6 +1,9 @@
 //! Collective calls of simulated programs, and the answers that they must get, computed without
 //! communication.
 
+pub(crate) mod fast;
+pub(crate) mod only;
+
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::{Prepared, Typed, Types, Varied};
 use mpi_core::coll::menu::Collective;

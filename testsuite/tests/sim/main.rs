@@ -1,0 +1,17 @@
+//! Programs in simulated worlds: ranks are fibers of one thread, the network is a model that a seed drives, so that what
+//! fails once fails again. One binary, since each one has the whole library to compile.
+
+mod calls;
+
+mod begun;
+mod coll;
+mod gathers;
+mod hostile;
+mod leftovers;
+mod nodes;
+mod p2p;
+mod severed;
+mod standing;
+mod thousand;
+mod windows;
+mod world;
