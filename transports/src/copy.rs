@@ -176,6 +176,31 @@ pub(crate) fn finish_loads() {
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn ask(_: *const u8) {}
 
+/// Copies all of `bytes` by the string move, whose stores are seen before all later ones.
+///
+/// # Safety
+/// `to` is writable for `bytes.len()` bytes and does not overlap them.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) unsafe fn by_string_move(bytes: RawBytes<'_>, to: *mut u8) {
+    // SAFETY: by the caller's promise; the direction flag is clear wherever functions are called.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") bytes.len() => _,
+            inout("rsi") bytes.as_ptr() => _,
+            inout("rdi") to => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) unsafe fn by_string_move(bytes: RawBytes<'_>, to: *mut u8) {
+    // SAFETY: by the caller's promise.
+    unsafe { bytes.copy_to(to) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

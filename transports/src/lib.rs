@@ -9,6 +9,8 @@ pub mod sync;
 #[cfg(not(loom))]
 pub mod board;
 #[cfg(not(loom))]
+mod bounds;
+#[cfg(not(loom))]
 pub mod cards;
 #[cfg(not(loom))]
 mod clock;
@@ -40,6 +42,8 @@ mod piece;
 mod profile;
 #[cfg(not(loom))]
 pub mod rdma;
+#[cfg(not(loom))]
+mod reach;
 #[cfg(not(loom))]
 pub mod reliability;
 #[cfg(not(loom))]

@@ -14,7 +14,6 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::room::Room;
 
 use crate::copy;
-use crate::stores;
 use crate::sys::cma;
 
 /// Bytes that all costs are for.
@@ -77,7 +76,7 @@ impl Profile {
         unsafe {
             Profile {
                 vectors: least(|| bytes().copy_to(black_box(to))),
-                string: least(|| stores::by_string_move(bytes(), black_box(to))),
+                string: least(|| copy::by_string_move(bytes(), black_box(to))),
                 past: least(|| copy::streamed(bytes(), black_box(to))),
                 cross_memory,
             }

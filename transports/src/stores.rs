@@ -10,7 +10,7 @@ use mpi_core::boards::Copying;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 
-use crate::copy;
+use crate::copy::{self, by_string_move};
 use crate::profile::Profile;
 use crate::sys::alike;
 
@@ -84,31 +84,6 @@ pub(crate) unsafe fn unpack(mut bytes: RawBytes<'_>, what: Copying, into: &mut U
 fn goes_by_string(bytes: RawBytes<'_>, to: *mut u8) -> bool {
     let [from, onto] = [bytes.as_ptr().addr(), to.addr()].map(|at| at as u64);
     Profile::of_this_machine().stores_by_string() && !alike::are_nearly(from, onto, bytes.len())
-}
-
-/// Copies all of `bytes` by the string move, whose stores are seen before all later ones.
-///
-/// # Safety
-/// `to` is writable for `bytes.len()` bytes and does not overlap them.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-pub(crate) unsafe fn by_string_move(bytes: RawBytes<'_>, to: *mut u8) {
-    // SAFETY: by the caller's promise; the direction flag is clear wherever functions are called.
-    unsafe {
-        std::arch::asm!(
-            "rep movsb",
-            inout("rcx") bytes.len() => _,
-            inout("rsi") bytes.as_ptr() => _,
-            inout("rdi") to => _,
-            options(nostack, preserves_flags)
-        );
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) unsafe fn by_string_move(bytes: RawBytes<'_>, to: *mut u8) {
-    // SAFETY: by the caller's promise.
-    unsafe { bytes.copy_to(to) };
 }
 
 #[cfg(test)]

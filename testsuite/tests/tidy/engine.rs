@@ -9,17 +9,19 @@ use std::path::{Path, PathBuf};
 use super::{complain, root};
 
 /// Where it lies.
-const ENGINE: [&str; 18] = [
+const ENGINE: [&str; 20] = [
     "transports/src/shm",
     "transports/src/board",
     "transports/src/profile.rs",
     "transports/src/stores.rs",
     "transports/src/copy.rs",
     "transports/src/lap.rs",
+    "transports/src/reach.rs",
     "transports/src/node.rs",
     "transports/src/node/memory.rs",
     "transports/src/sys/cma.rs",
     "transports/src/sys/alike.rs",
+    "transports/src/sys/process_vm.rs",
     "mpi-core/src/boards.rs",
     "mpi-core/src/coll/board",
     "mpi-core/src/coll/hierarchy",

@@ -12,7 +12,7 @@ pub(super) const CELLS: usize = 32;
 pub(super) const PUBLIC_CELL: usize = 2 * 64;
 pub(super) const PRIVATE_CELL: usize = 5 * 64;
 /// Bytes from one counter to the next: two lines, since processors fetch pairs. Whoever looks at one fetches no other:
-/// the time of a look tells where the line was, if nothing else has brought it here (see [`crate::shm::Reach`]).
+/// the time of a look tells where the line was, if nothing else has brought it here (see [`crate::reach::Reach`]).
 const COUNTER_STRIDE: usize = 128;
 /// Counters for a writer: of its public stream, and of its private one.
 const COUNTERS: usize = 2;

@@ -12,6 +12,7 @@
 mod carrier;
 mod envelope;
 mod leave;
+mod look_after;
 mod pace;
 mod peer;
 mod receive;
@@ -27,7 +28,7 @@ mod ways;
 
 pub use carrier::{Address, Carrier, Fate, Path};
 pub use report::Counters;
-pub(crate) use settings::{BASE_BYTES, within};
+pub(crate) use settings::BASE_BYTES;
 pub use settings::{Identity, Limits};
 pub use train::{Part, Train};
 

@@ -1,12 +1,12 @@
 //! What is to be known of a process and can be chosen about it, whatever carries its datagrams.
 
-use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use mpi_core::header::INLINE_BYTES;
 
 use super::train::AROUND_BYTES;
+use crate::bounds::within;
 use crate::reliability::Config;
 use crate::sys::udp::TRAIN_BYTES_MAX;
 use crate::tcp::Secret;
@@ -73,18 +73,4 @@ impl Limits {
             credit: CREDIT_BYTES.max(self.eager_bytes),
         }
     }
-}
-
-/// Whether the value of a setting is within its bounds.
-///
-/// # Errors
-/// It is not, in a sentence.
-pub(crate) fn within<T: PartialOrd + Display>(
-    name: &str,
-    value: T,
-    bounds: RangeInclusive<T>,
-) -> Result<(), String> {
-    let (least, most) = (bounds.start(), bounds.end());
-    let refused = || format!("{name} is {value} and has to be from {least} to {most}");
-    if bounds.contains(&value) { Ok(()) } else { Err(refused()) }
 }

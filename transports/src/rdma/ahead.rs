@@ -7,21 +7,13 @@ use mpi_core::port::{PeerId, Sink};
 
 use super::Rdma;
 use super::credit::WINDOW_MAX;
-use super::envelope::Envelope;
 use super::fabric::Fabric;
 use super::peer::State;
-use super::pool::Buffer;
 use super::receive::{Breach, DISORDER, TOO_MANY, Taken};
+use super::transfers::Ahead;
 
 /// Messages without credits of one peer that wait: each answers some of ours, which have credits.
 const NOTES_MAX: usize = WINDOW_MAX as usize;
-
-/// A message that waits for its turn.
-pub(super) struct Ahead {
-    pub envelope: Envelope,
-    pub buffer: Buffer,
-    pub len: usize,
-}
 
 impl<F: Fabric> Rdma<F> {
     /// Keeps a message of a peer whose turn it is not.

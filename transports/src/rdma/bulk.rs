@@ -11,6 +11,7 @@ use super::fabric::Fabric;
 use super::peer::State;
 use super::receive::Breach;
 use super::send::Content;
+use super::transfers::{Arriving, Leaving};
 use super::unreached::Bulk;
 use super::{Event, Rdma};
 use crate::piece::{PIECE_BYTES, PieceHead};
@@ -19,24 +20,6 @@ use crate::piece::{PIECE_BYTES, PieceHead};
 const ARRIVING_MAX: usize = 64;
 /// Messages that take turns.
 const TURNS: usize = 8;
-
-/// A message on its way to a peer.
-pub(super) struct Leaving {
-    id: u64,
-    header: Header,
-    source: Packer,
-    token: Token,
-    total: u64,
-}
-
-/// A message on its way from a peer.
-pub(super) struct Arriving {
-    id: u64,
-    total: u64,
-    at: u64,
-    landing: Landing,
-    token: Token,
-}
 
 impl<F: Fabric> Rdma<F> {
     /// Begins to send a large message (see [`mpi_core::port::Transport::send_bulk`]).

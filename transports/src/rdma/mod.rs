@@ -31,6 +31,7 @@ mod ring;
 mod send;
 mod settings;
 mod slots;
+mod transfers;
 mod transport;
 mod unreached;
 mod waking;

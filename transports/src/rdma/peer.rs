@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 
 use mpi_core::port::{PeerId, Why};
 
-use super::ahead::Ahead;
-use super::bulk::{Arriving, Leaving};
 use super::credit::Credits;
 use super::ring::RingOut;
+use super::transfers::{Ahead, Arriving, Leaving};
 
 /// How far the acquaintance goes.
 #[derive(Clone, PartialEq, Eq, Debug)]

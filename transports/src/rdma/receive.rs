@@ -8,13 +8,13 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::header::{HEADER_BYTES, Header};
 use mpi_core::port::{Activity, PeerId, Sink};
 
-use super::ahead::Ahead;
 use super::envelope::{ENVELOPE_BYTES, Envelope, Kind, RingPlace, STARVES, YIELD};
 use super::fabric::{Completion, Fabric, Work};
 use super::job::Job;
 use super::peer::{Link, State, due};
 use super::pool::Buffer;
 use super::ring::{Next, RingOut};
+use super::transfers::Ahead;
 use super::{Event, Rdma};
 
 /// Why a peer is not believed any more.

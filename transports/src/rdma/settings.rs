@@ -6,7 +6,7 @@ use mpi_core::settings::{RdmaRendezvous, Settings};
 use super::credit::WINDOW_MAX;
 use super::pin::PinSettings;
 use super::ring::SLOTS_MAX;
-use crate::datagrams::within;
+use crate::bounds::within;
 
 /// Settings of a transport over registered memory.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::exchange::Exchange;
-use super::hello::HELLO_BYTES;
 use super::lane::{Cell, Reader, Writer};
 use super::layout::{self, Geometry};
 use super::views::Views;
@@ -112,7 +111,7 @@ impl Arena {
     }
 
     /// Shows this to all who come in.
-    pub(super) fn show_plate(&self, plate: &[u8; HELLO_BYTES]) {
+    pub(super) fn show_plate(&self, plate: &[u8; layout::PLATE_BYTES]) {
         let at = self.at(layout::PLATE as u64, plate.len());
         // SAFETY: `at` checked the range, in the control page; who reads it meanwhile finds a hash
         // that is not right.

@@ -13,37 +13,15 @@ use mpi_core::port::{Landing, PeerId, Sink, Token};
 
 use super::exchange::EXCHANGE;
 use super::lane::Class;
-use super::peer::State;
+use super::peer::{IMPOSSIBLE_COUNT, Peer, State};
 use super::pieces::piece;
-use super::send::IMPOSSIBLE_COUNT;
+use super::transfers::{Incoming, Outgoing};
 use super::{Event, Shm};
 
 /// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
 const CELLS_LEFT: u32 = 4;
 /// Chunks that go to one peer before others, and what comes in, get their turn.
 const CHUNKS_A_POLL: u32 = 4;
-
-/// A transfer to a peer.
-pub(super) struct Outgoing {
-    header: Header,
-    source: Packer,
-    token: Token,
-    id: u64,
-    begun: bool,
-    moved: u64,
-    /// Whether what fits goes through the exchange buffer.
-    exchanged: bool,
-}
-
-/// A transfer from a peer.
-pub(super) struct Incoming {
-    id: u64,
-    token: Token,
-    landing: Landing,
-    left: u64,
-    /// Whether some of it has come through the exchange buffer.
-    exchanged: bool,
-}
 
 impl Shm {
     /// Takes over a transfer (see [`mpi_core::port::Transport::send_bulk`]).
@@ -261,7 +239,7 @@ impl Shm {
     }
 }
 
-impl super::peer::Peer {
+impl Peer {
     /// Whether a begin and a chunk may go, of which `most` may be under way.
     fn has_bulk_room(&self, most: u32) -> bool {
         let capacity = self.writer.capacity();

@@ -9,12 +9,12 @@
 //! In: bytes from anybody. Out: a checked [`Hello`], or why it was refused.
 
 use super::arena::VERSION;
-use super::layout::Geometry;
+use super::layout::{Geometry, PLATE_BYTES};
 use crate::fields::{Fields, HASH_BYTES};
 use crate::sys::socket::{NAME_BYTES, Name};
 
 /// Bytes of a hello.
-pub(super) const HELLO_BYTES: usize = 176;
+pub(super) const HELLO_BYTES: usize = PLATE_BYTES;
 /// The datagram that wakes a parked process.
 pub(super) const BELL: &[u8] = b"!";
 

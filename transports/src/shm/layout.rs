@@ -18,6 +18,8 @@ pub(super) const PARKED: usize = 128;
 
 /// Offset of the plate: the hello to anybody who comes in.
 pub(super) const PLATE: usize = 512;
+/// Its bytes.
+pub(super) const PLATE_BYTES: usize = 176;
 /// Offset of the words by which the writers of lanes knock, the first of them in the control page.
 const KNOCKS: usize = 1024;
 

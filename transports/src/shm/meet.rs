@@ -12,6 +12,7 @@ use mpi_core::port::{PeerId, ProcessName};
 
 use super::arena::Remote;
 use super::hello::{Card, HELLO_BYTES, Hello, Refusal};
+use super::letter::{Enclosure, Letter};
 use super::parting::{self, PARTING_BYTES};
 use super::peer::{Peer, State};
 use super::segments::Posting;
@@ -28,25 +29,6 @@ const LOOKS_PER_LETTER: u32 = 32;
 const DATAGRAMS_PER_LOOK: usize = 64;
 /// The longest letter: a posting is no longer than a hello.
 const LETTER_BYTES: usize = if PARTING_BYTES > HELLO_BYTES { PARTING_BYTES } else { HELLO_BYTES };
-
-/// A datagram on its way out.
-pub(super) struct Letter {
-    /// Who is lost if it cannot be sent.
-    pub(super) peer: Option<PeerId>,
-    pub(super) to: Name,
-    pub(super) bytes: Vec<u8>,
-    pub(super) enclosed: Enclosure,
-}
-
-/// The descriptor that goes with a letter.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Enclosure {
-    /// This process's arena, with a hello.
-    Arena,
-    /// A segment that is posted.
-    Segment(u64),
-    Nothing,
-}
 
 /// A peer that said hello before the core knew it.
 pub(super) struct Stray {
@@ -193,28 +175,6 @@ impl Shm {
         let enclosed = Enclosure::Arena;
         self.outbox.push_back(Letter { peer: Some(peer), to, bytes, enclosed });
         self.send_letters();
-    }
-
-    /// Sends the letters that are waiting; a receiver whose queue is full gets its later.
-    pub(super) fn send_letters(&mut self) {
-        for _ in 0..self.outbox.len() {
-            let (Some(letter), Some(socket)) = (self.outbox.pop_front(), &self.socket) else {
-                return;
-            };
-            let fd = match letter.enclosed {
-                Enclosure::Arena => Some(self.arena.fd()),
-                Enclosure::Segment(mark) => self.segments.made(mark),
-                Enclosure::Nothing => None,
-            };
-            match socket.send(&letter.to, &letter.bytes, fd) {
-                Ok(()) => {}
-                Err(error) if is_for_now(&error) => self.outbox.push_back(letter),
-                Err(error) => {
-                    let how = format!("the letter to its socket failed: {error}");
-                    letter.peer.inspect(|peer| self.lose(*peer, &how));
-                }
-            }
-        }
     }
 
     /// Looks for who has knocked and, now and then, at the socket; does again what could not be
@@ -432,11 +392,4 @@ fn may_read(pid: i32, probe: (u64, u64)) -> bool {
     // SAFETY: eight bytes, ours.
     let read = unsafe { cma::read(pid, probe.0, (&raw mut word).cast(), size_of_val(&word)) };
     pid > 0 && matches!(read, Ok(8)) && word == probe.1
-}
-
-/// Whether a datagram may get through later: the receiver's queue, or the number of descriptors
-/// on their way, is at its limit.
-fn is_for_now(error: &io::Error) -> bool {
-    let codes = [libc::EAGAIN, libc::ENOBUFS, libc::ENOMEM, libc::ETOOMANYREFS, libc::EINTR];
-    error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }

@@ -26,6 +26,7 @@ mod fetch;
 mod hello;
 pub mod lane;
 mod layout;
+mod letter;
 mod meet;
 mod park;
 mod parting;
@@ -35,18 +36,17 @@ mod pieces;
 mod pool;
 pub mod protocol;
 mod pull;
-mod reach;
 mod receive;
 mod ring;
 mod segments;
 mod send;
 mod settings;
 mod stream;
+mod transfers;
 mod views;
 
 pub use hello::Secret;
 pub use park::Beside;
-pub(crate) use reach::Reach;
 pub use settings::{Bulk, ShmSettings};
 
 use std::collections::{HashMap, VecDeque};
@@ -66,11 +66,12 @@ use crate::restraint::Restraint;
 use crate::sys::limits::Limits;
 use crate::sys::memory::PAGE;
 use crate::sys::socket::{Datagram, Name};
-use crate::sys::{barrier, cma};
+use crate::sys::{barrier, process_vm};
 use alloc::{ALIGN, Allocator};
 use arena::Arena;
 use hello::Card;
-use meet::{Letter, Stray};
+use letter::Letter;
+use meet::Stray;
 use park::Waiter;
 use peer::Peer;
 use pool::Pool;
@@ -220,7 +221,7 @@ impl Shm {
     ) -> io::Result<Shm> {
         let g = *arena.geometry();
         let socket = socket(&config, &name)?;
-        cma::allow_readers();
+        process_vm::allow_readers();
         let shm = Shm {
             peers: Vec::new(),
             row: Vec::new(),

@@ -11,7 +11,7 @@ use mpi_core::port::Why;
 use super::Shm;
 use super::arena::VERSION;
 use super::hello::Secret;
-use super::meet::{Enclosure, Letter};
+use super::letter::{Enclosure, Letter};
 use crate::fields::{Fields, HASH_BYTES};
 use crate::sys::socket::{NAME_BYTES, Name};
 

@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 
 use super::arena::Remote;
-use super::bulk::{Incoming, Outgoing};
 use super::exchange::{EXCHANGE, Exchange};
 use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
 use super::pool::{Held, Pool};
-use super::reach::Reach;
 use super::ring::Ring;
-use super::stream::Arriving;
+use super::transfers::{Arriving, Incoming, Outgoing};
+use crate::reach::Reach;
 use crate::sync::{AtomicU32, Ordering};
 use crate::sys::socket::Name;
 
@@ -27,6 +26,9 @@ pub(super) enum State {
     /// Nothing goes there any more.
     Down,
 }
+
+/// What is said of a peer whose count cannot be.
+pub(super) const IMPOSSIBLE_COUNT: &str = "its count of consumed cells is impossible";
 
 /// One peer. What a small message touches comes first.
 #[repr(C, align(128))]

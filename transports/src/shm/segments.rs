@@ -16,7 +16,7 @@ use mpi_core::segments::Segments;
 use super::Shm;
 use super::arena::VERSION;
 use super::hello::Secret;
-use super::meet::{Enclosure, Letter};
+use super::letter::{Enclosure, Letter};
 use crate::fields::{Fields, HASH_BYTES};
 use crate::sys::memory::Mapping;
 use crate::sys::shared_file::SharedFile;

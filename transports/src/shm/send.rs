@@ -8,9 +8,9 @@ use mpi_core::port::{Body, Full, PeerId, Why};
 
 use super::exchange::EXCHANGE;
 use super::lane::{BESIDE_BYTES, Class, PAYLOAD_WORDS, Reader};
-use super::peer::State;
-use super::reach::Reach;
+use super::peer::{IMPOSSIBLE_COUNT, State};
 use super::{Event, Shm};
+use crate::reach::Reach;
 use crate::sys::socket::Datagram;
 
 /// Bodies that the cells of one lane may name before the sender looks how far the reader is: so
@@ -45,9 +45,6 @@ impl Place {
         }
     }
 }
-
-/// What is said of a peer whose count cannot be.
-pub(super) const IMPOSSIBLE_COUNT: &str = "its count of consumed cells is impossible";
 
 /// Bytes of a body not yet sent.
 fn body_len(body: &Body<'_>) -> u64 {

@@ -16,23 +16,13 @@ use mpi_core::port::{Body, Full, PeerId, Pieces, Sink, Token};
 use super::Shm;
 use super::exchange::EXCHANGE;
 use super::lane::{Class, Words};
-use super::peer::{Peer, State};
+use super::peer::{IMPOSSIBLE_COUNT, Peer, State};
 use super::pieces::{answer_piece, piece, pieces};
-use super::send::IMPOSSIBLE_COUNT;
+use super::transfers::Arriving;
 
 /// Looks for the next piece before others get their turn: a few times as long as one takes to be
 /// copied.
 const LOOKS_A_PIECE: u32 = 1024;
-
-/// A message on its way in, of which the last cell has not come yet.
-pub(super) struct Arriving {
-    header: Header,
-    offset: u64,
-    len: u64,
-    taken: u64,
-    /// The receive's memory, if one was posted.
-    landing: Option<(Unpacker, Token)>,
-}
 
 impl Peer {
     /// The next piece of a message of which `left` bytes are to come, if it comes soon, and is one.
@@ -41,13 +31,6 @@ impl Peer {
         let words = self.reader.peek_within(LOOKS_A_PIECE)?;
         let part = self.reader.payload_word(0);
         (words.class() == Some(Class::Piece) && part <= left).then_some((words, part))
-    }
-}
-
-impl Arriving {
-    /// Where the next piece lies, and how many bytes have not come.
-    fn next(&self) -> (u64, u64) {
-        (self.offset + self.taken, self.len - self.taken)
     }
 }
 

@@ -9,6 +9,7 @@
 //! caller, which belongs to whoever runs the ranks. Out: [`Sink`](mpi_core::port::Sink)'s calls.
 
 mod boards;
+mod endpoint;
 mod network;
 mod pledges;
 mod port;
@@ -17,6 +18,7 @@ mod severed;
 #[cfg(test)]
 mod tests;
 
-pub use network::{Crossings, EndpointId, Network, Nodes, SharedNetwork, SimOptions};
+pub use endpoint::{EndpointId, Nodes};
+pub use network::{Crossings, Network, SharedNetwork, SimOptions};
 pub use pledges::Landings;
 pub use port::{Pause, SimPort};

@@ -11,34 +11,9 @@ use mpi_core::port::{Advert, Front, ProcessName, Why};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::pledges::Pledges;
+use super::endpoint::{EndpointId, Nodes};
+use super::pledges::{Landings, Pledges};
 use crate::board::ALIGN;
-
-/// An endpoint, by the order of joining.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct EndpointId(pub u32);
-
-/// How the processes, in the order in which they joined, are divided among nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Nodes {
-    /// All on one.
-    One,
-    /// So many after each other on each.
-    Blocks(u32),
-    /// In turn on so many.
-    Turns(u32),
-}
-
-impl Nodes {
-    /// The number of an endpoint's node.
-    pub(super) fn of(self, endpoint: EndpointId) -> u32 {
-        match self {
-            Nodes::One => 0,
-            Nodes::Blocks(ranks) => endpoint.0 / ranks,
-            Nodes::Turns(nodes) => endpoint.0 % nodes,
-        }
-    }
-}
 
 /// Messages between processes on different nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -586,6 +561,11 @@ impl Network {
     pub(super) fn is_open(&self, from: EndpointId, to: EndpointId) -> bool {
         let gone = |id: EndpointId| self.endpoints[id.0 as usize].gone;
         !gone(from) && !gone(to) && self.paths.get(&(from, to)).is_none_or(|path| !path.cut)
+    }
+
+    /// The landings that were told in this network.
+    pub fn landings(&self) -> Landings {
+        self.pledges.landings()
     }
 
     /// A poll that found nothing takes a nanosecond, so that time never stands still.

@@ -7,7 +7,7 @@
 
 use mpi_core::port::{Advert, Offer};
 
-use super::network::{EndpointId, Network};
+use super::endpoint::EndpointId;
 use crate::offers::SIMULATED;
 
 /// Bytes that `from` lets `to` fetch.
@@ -116,7 +116,8 @@ impl Pledges {
         assert!(!std::mem::replace(&mut landing.used, true), "{from:?} used {advert:?} twice");
     }
 
-    fn landings(&self) -> Landings {
+    /// How many landings were told, and used.
+    pub(super) fn landings(&self) -> Landings {
         let used = self.landings.iter().filter(|landing| landing.used).count();
         Landings { told: self.landings.len(), used }
     }
@@ -129,13 +130,6 @@ pub struct Landings {
     pub told: usize,
     /// How many of them came back with the bytes.
     pub used: usize,
-}
-
-impl Network {
-    /// The landings that were told in this network.
-    pub fn landings(&self) -> Landings {
-        self.pledges.landings()
-    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use mpi_core::port::{
     Sink, Token, Transport,
 };
 
-use super::network::{EndpointId, Item, SharedNetwork};
+use super::endpoint::EndpointId;
+use super::network::{Item, SharedNetwork};
 use crate::board::Board;
 use crate::offers::SIMULATED;
 

@@ -3,7 +3,8 @@
 
 use mpi_core::port::Why;
 
-use super::network::{EndpointId, Event, Item, Network};
+use super::endpoint::EndpointId;
+use super::network::{Event, Item, Network};
 
 /// Nanoseconds until a process gives up one whom it cannot reach.
 const PATIENCE: u64 = 1_000_000;

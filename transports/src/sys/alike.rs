@@ -12,8 +12,8 @@ use std::io;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::cma;
 use super::memory::PAGE;
+use super::process_vm::read_plainly;
 
 /// From this many bytes further behind on it does not matter.
 const NEAR_BYTES: u64 = 32;
@@ -85,7 +85,7 @@ fn measure(further: usize) -> io::Result<Duration> {
     for _ in 0..TRIALS {
         let begin = Instant::now();
         // SAFETY: the target begins at most a page and a line behind the first byte, and there are so many more.
-        unsafe { cma::read_plainly(own, source, target, TRIED_BYTES)? };
+        unsafe { read_plainly(own, source, target, TRIED_BYTES)? };
         best = best.min(begin.elapsed());
     }
     Ok(best)

@@ -1,19 +1,17 @@
-//! Cross-memory attach: copying out of another process's address space without its help.
+//! Cross-memory attach: copying out of another process's address space without its help, and into it.
 
 use std::io;
 
-use rustix::process::{PTracer, set_ptracer};
-
 use super::alike::{self, ASIDE_BYTES};
+use super::process_vm::{read_plainly, read_to, run, write_plainly};
 
-/// Copies up to `len` bytes at address `from` of process `pid` to `to`; returns how many were copied.
+/// As [`read_plainly`], by way of a place beside where both ends lie nearly alike.
 ///
 /// # Errors
-/// The kernel forbids it (`EPERM`), the process is gone (`ESRCH`), or the address is not mapped
-/// there (`EFAULT`).
+/// As [`read_plainly`].
 ///
 /// # Safety
-/// `to` is writable for `len` bytes.
+/// As [`read_plainly`].
 pub unsafe fn read(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<usize> {
     // SAFETY: by the caller's promise, both.
     unsafe {
@@ -22,23 +20,6 @@ pub unsafe fn read(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<u
             false => read_plainly(pid, from, to, len),
         }
     }
-}
-
-/// As [`read`], wherever both ends lie.
-///
-/// # Errors
-/// As [`read`].
-///
-/// # Safety
-/// As [`read`].
-pub(super) unsafe fn read_plainly(
-    pid: i32,
-    from: u64,
-    to: *mut u8,
-    len: usize,
-) -> io::Result<usize> {
-    // SAFETY: by the caller's promise.
-    unsafe { read_to(pid, from, &[run(to, len)]) }
 }
 
 /// As [`read`], by way of a place a little further behind; the last bytes, for which there is none, by way of another.
@@ -63,28 +44,10 @@ unsafe fn read_aside(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result
     Ok(n)
 }
 
-/// Copies what lies at `from` of process `pid` to `runs`, one after the other; returns how many bytes were.
+/// As [`write_plainly`], by way of other memory where both ends lie nearly alike.
 ///
 /// # Errors
-/// As [`read`].
-///
-/// # Safety
-/// All of them are writable.
-unsafe fn read_to(pid: i32, from: u64, runs: &[libc::iovec]) -> io::Result<usize> {
-    let len = runs.iter().map(|run| run.iov_len).sum();
-    let remote = run(from as usize as *mut u8, len);
-    let count = runs.len() as libc::c_ulong;
-    // SAFETY: the caller promised `runs`; `remote` is only read by the kernel, in the other
-    // process, and checked by it.
-    let n = unsafe { libc::process_vm_readv(pid, runs.as_ptr(), count, &remote, 1, 0) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
-}
-
-/// Copies `len` bytes at `from` to address `to` of process `pid`; returns how many were copied.
-/// Nothing of this process is written, and what it does not have the kernel refuses to read.
-///
-/// # Errors
-/// As [`read`]; `EFAULT` also where `from` is not readable here.
+/// As [`write_plainly`].
 fn write(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
     match alike::are_nearly(from, to, len) {
         true => write_aside(pid, from, to, len.min(alike::WAY_BYTES)),
@@ -104,30 +67,6 @@ fn write_aside(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
     // SAFETY: there is room for as many bytes behind the first ones.
     let n = unsafe { read_plainly(own, from, way.as_mut_ptr(), len)? };
     write_plainly(pid, way.as_ptr().addr() as u64, to, n)
-}
-
-/// As [`write`], wherever both ends lie.
-///
-/// # Errors
-/// As [`write`].
-fn write_plainly(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
-    let [local, remote] = [from, to].map(|at| run(at as usize as *mut u8, len));
-    // SAFETY: the kernel reads the local range and checks it, and writes to the other process only.
-    let n = unsafe { libc::process_vm_writev(pid, &local, 1, &remote, 1, 0) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
-}
-
-/// Whether process `pid` has no memory any more: it has ended, or its first thread has.
-pub(super) fn is_gone(pid: i32) -> bool {
-    let mut byte = 0;
-    // SAFETY: one byte, which is ours.
-    let read = unsafe { read_plainly(pid, 0, &raw mut byte, 1) };
-    read.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
-}
-
-/// A run of memory, as the kernel wants it told.
-fn run(at: *mut u8, len: usize) -> libc::iovec {
-    libc::iovec { iov_base: at.cast(), iov_len: len }
 }
 
 /// Copies exactly `len` bytes, in as many calls as the kernel wants.
@@ -160,16 +99,6 @@ fn whole(len: usize, mut more: impl FnMut(usize) -> io::Result<usize>) -> io::Re
         }
     }
     Ok(())
-}
-
-/// Lets processes of this user read this one's memory where the Yama security module would
-/// allow it to ancestors only (`/proc/sys/kernel/yama/ptrace_scope` is 1).
-pub fn allow_readers() {
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    if scope.is_ok_and(|scope| scope.trim() == "1") {
-        // Its failure leaves cross-memory copies refused, which the probe of each peer finds out.
-        let _ = set_ptracer(PTracer::Any);
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod mappings;
 pub mod memory;
 pub mod pages;
 pub mod process;
+pub mod process_vm;
 pub mod shared_file;
 pub mod signals;
 pub mod socket;

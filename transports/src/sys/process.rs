@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use super::{cma, wait};
+use super::{process_vm, wait};
 
 /// A copy of another process's descriptor (Linux 5.6), where the kernel lets this one look into that.
 ///
@@ -24,7 +24,7 @@ pub fn has_ended(pid: i32) -> bool {
             wait::until_readable([Some(process.as_fd())], Duration::ZERO).unwrap_or(false)
         }
         // It has ended, or the kernel knows no such handles (Linux 5.3) or forbids them.
-        Err(_) => cma::is_gone(pid),
+        Err(_) => process_vm::is_gone(pid),
     }
 }
 
@@ -70,13 +70,13 @@ mod tests {
     fn who_lives_is_told_from_who_has_ended_whether_its_parent_has_looked_or_not() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let pid = child.id() as i32;
-        assert!(!has_ended(pid) && !cma::is_gone(pid));
+        assert!(!has_ended(pid) && !process_vm::is_gone(pid));
         drop(child.stdin.take());
         while !has_ended(pid) {
             wait::give_way();
         }
-        assert!(cma::is_gone(pid), "nobody has waited for it, so it has its number still");
+        assert!(process_vm::is_gone(pid), "nobody has waited for it, so it has its number still");
         child.wait().unwrap();
-        assert!(has_ended(pid) && cma::is_gone(pid));
+        assert!(has_ended(pid) && process_vm::is_gone(pid));
     }
 }

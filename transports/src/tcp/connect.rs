@@ -12,8 +12,9 @@ use mpi_core::port::{PeerId, Why};
 
 use super::hello::{self, Answer, Hello, Nonce, VERSION, Welcome};
 use super::net::{self, Socket};
-use super::peer::{Link, State, Stream};
+use super::peer::State;
 use super::seek::{Attempt, Seek, Stage};
+use super::stream::{Link, Stream};
 use super::{Event, KEY_SEEK, StreamId, Tcp, guest};
 use crate::sys::epoll::Interest;
 
@@ -244,7 +245,7 @@ impl Tcp {
         (stream.is_mute, stream.asked, stream.owes_ack) = (false, false, false);
         stream.told = stream.input.received();
         for transfer in released {
-            if let Some(token) = super::Peer::piece_released(&mut peer.leaving, transfer) {
+            if let Some(token) = peer.leaving.released(transfer) {
                 self.events.push(Event::Sent(token));
             }
         }

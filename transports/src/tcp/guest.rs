@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use super::hello::{self, Answer, HELLO_BYTES, Hello, Nonce, Welcome};
 use super::net::{self, Socket};
-use super::peer::{Link, State};
+use super::peer::State;
 use super::seek;
+use super::stream::Link;
 use super::{KEY_GUEST, StreamId, Tcp, crowd};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;

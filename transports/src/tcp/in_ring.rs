@@ -2,7 +2,8 @@
 
 use mpi_core::port::PeerId;
 
-use super::peer::{Link, State};
+use super::peer::State;
+use super::stream::Link;
 use super::{StreamId, Tcp};
 use crate::ring_order::Connects;
 

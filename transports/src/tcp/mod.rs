@@ -32,6 +32,7 @@ mod seek;
 mod send;
 mod server;
 mod settings;
+mod stream;
 mod transfer;
 
 pub use card::Card;
@@ -279,7 +280,7 @@ impl Tcp {
     /// Whether the first stream to `peer` has a connection.
     pub fn is_connected(&self, peer: PeerId) -> bool {
         let known = self.peers.get(peer.0 as usize);
-        known.is_some_and(|peer| peer.streams.first().is_some_and(peer::Stream::is_open))
+        known.is_some_and(|peer| peer.streams.first().is_some_and(stream::Stream::is_open))
     }
 
     /// Whether frames to `peer` may go out, now or later.

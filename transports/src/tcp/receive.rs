@@ -7,9 +7,10 @@ use mpi_core::port::{Activity, Sink, Token};
 
 use super::input::{Fault, Listener};
 use super::output::Output;
-use super::peer::{Link, Peer, State, Stream};
+use super::peer::{Peer, State};
 use super::record::PieceHead;
-use super::transfer::{self, Arriving, Leaving};
+use super::stream::{Link, Stream};
+use super::transfer::{self, Arriving, Outbound};
 use super::{Event, KEY_GUEST, KEY_LISTENER, KEY_SEEK, KEY_SERVER, READ_BYTES, StreamId, Tcp};
 
 /// So many streams are read without asking the epoll set first.
@@ -36,7 +37,7 @@ struct Ears<'a, S> {
     sink: &'a mut S,
     output: &'a mut Output,
     asked: &'a mut bool,
-    leaving: &'a mut Vec<Leaving>,
+    leaving: &'a mut Outbound,
     arriving: &'a mut Vec<Arriving>,
     /// A message is complete, or the peer has asked: it is to be told how far this end is.
     owes: bool,
@@ -48,7 +49,7 @@ impl<S: Sink> Listener for Ears<'_, S> {
     fn acknowledged(&mut self, place: u64) -> Result<(), &'static str> {
         let Ears { sink, leaving, .. } = self;
         self.output.acknowledge(place, |transfer| {
-            if let Some(token) = Peer::piece_released(leaving, transfer) {
+            if let Some(token) = leaving.released(transfer) {
                 sink.sent(token);
             }
         })?;

@@ -6,9 +6,10 @@ use mpi_core::header::{FrameKind, HEADER_BYTES, Header};
 use mpi_core::port::{Body, Full, PeerId, Token};
 
 use super::output::RUNS_MAX;
-use super::peer::{Link, State, Stream};
+use super::peer::State;
 use super::record::{Kind, LONG_BYTES, RECORD_BYTES};
 use super::seal::{TAG_BYTES, Tag};
+use super::stream::{Link, Stream};
 use super::{DATAGRAM, StreamId, Tcp};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;
@@ -118,7 +119,7 @@ impl Tcp {
         let tcp = &self.config.tcp;
         to.want_streams(tcp.streams, &self.config, &self.job);
         let cut = (tcp.streams, tcp.stripe_bytes, tcp.piece_bytes);
-        let streams = to.add_leaving(header, source, token, cut);
+        let streams = to.leaving.add(header, source, token, cut);
         for stream in streams {
             self.push_on(StreamId { peer, stream });
         }
@@ -160,10 +161,10 @@ impl Tcp {
                 return;
             }
             let pieces = self.config.tcp.piece_bytes;
-            while peer.streams[id.stream as usize].output.unsent() < WRITE_BYTES
-                && peer.push_piece(id.stream, pieces)
-            {}
             let stream = &mut peer.streams[id.stream as usize];
+            while stream.output.unsent() < WRITE_BYTES
+                && peer.leaving.push_piece(id.stream, stream, pieces)
+            {}
             let count = stream.output.fill(&mut runs);
             if count == 0 {
                 return self.set_blocked(id, false);

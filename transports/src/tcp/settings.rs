@@ -5,7 +5,7 @@ use std::time::Duration;
 use mpi_core::header::INLINE_BYTES;
 use mpi_core::settings::{Ports, Settings, TcpSecurity};
 
-use crate::datagrams::within;
+use crate::bounds::within;
 
 /// Most streams to one peer.
 pub const STREAMS_MAX: u32 = 16;

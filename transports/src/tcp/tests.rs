@@ -165,7 +165,7 @@ fn a_message_that_makes_short_pieces_is_cut_evenly() {
         assert!(source == target);
     }
     let streams = &mut world.transport(1).peers[0].streams;
-    let received: Vec<u64> = streams.iter_mut().map(super::peer::Stream::tell).collect();
+    let received: Vec<u64> = streams.iter_mut().map(super::stream::Stream::tell).collect();
     let share = (110_001 / 3) as u64;
     assert!(
         received.iter().all(|bytes| (share - 100..share + 1000).contains(bytes)),

@@ -11,11 +11,11 @@ use mpi_core::header::Header;
 use mpi_core::port::{Landing, Token};
 
 use super::coverage::Coverage;
-use super::peer::{Peer, Stream};
 use super::record::{Kind, PieceHead};
+use super::stream::Stream;
 
 /// A message on its way to a peer.
-pub(super) struct Leaving {
+struct Leaving {
     id: u64,
     header: Header,
     source: Packer,
@@ -44,9 +44,27 @@ pub(super) struct Arriving {
     landing: Landing,
 }
 
-impl Peer {
+/// The messages on their way to a peer.
+#[derive(Default)]
+pub(super) struct Outbound {
+    all: Vec<Leaving>,
+    /// Number of the next one.
+    next: u64,
+    /// Stream of the next one that takes one stream.
+    turn: u32,
+}
+
+impl Outbound {
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+    }
+
     /// Takes over a message; the streams that are to carry it.
-    pub(super) fn add_leaving(
+    pub(super) fn add(
         &mut self,
         header: &Header,
         source: Packer,
@@ -61,11 +79,11 @@ impl Peer {
         let share = total.div_ceil(streams.into()).next_multiple_of(64);
         let even = stream.is_none() && total > 0 && share <= piece.into();
         let share = even.then_some(share as u32);
-        let id = self.next_transfer;
-        self.next_transfer += 1;
+        let id = self.next;
+        self.next += 1;
         let header = *header;
         let (at, pieces, served, begun) = (0, 0, 0, false);
-        self.leaving.push(Leaving {
+        self.all.push(Leaving {
             id,
             header,
             source,
@@ -81,34 +99,33 @@ impl Peer {
         stream.map_or(0..streams, |one| one..one + 1)
     }
 
-    /// Puts the next piece that the stream may carry on it; whether there was one.
-    pub(super) fn push_piece(&mut self, stream: u32, piece_bytes: u32) -> bool {
+    /// Puts the next piece that the stream with this number may carry on it; whether there was one.
+    pub(super) fn push_piece(&mut self, stream: u32, to: &mut Stream, piece_bytes: u32) -> bool {
         let mine = |leaving: &Leaving| {
             leaving.stream.is_none_or(|one| one == stream)
                 && (leaving.share.is_none() || leaving.served & (1 << stream) == 0)
                 && (!leaving.begun || leaving.source.remaining() > 0)
         };
-        let Some(place) = self.leaving.iter().position(mine) else { return false };
-        let leaving = &mut self.leaving[place];
+        let Some(place) = self.all.iter().position(mine) else { return false };
+        let leaving = &mut self.all[place];
         leaving.served |= 1 << stream;
-        leaving
-            .push_piece(&mut self.streams[stream as usize], leaving.share.unwrap_or(piece_bytes));
+        leaving.push_piece(to, leaving.share.unwrap_or(piece_bytes));
         // Transfers take turns.
-        let last = self.leaving.len() - 1;
+        let last = self.all.len() - 1;
         if place < last {
-            self.leaving[place..].rotate_left(1);
+            self.all[place..].rotate_left(1);
         }
         true
     }
 
     /// A piece of transfer `id` is with the peer; the token of a transfer of which that was the
     /// last.
-    pub(super) fn piece_released(leaving: &mut Vec<Leaving>, id: u64) -> Option<Token> {
-        let place = leaving.iter().position(|one| one.id == id)?;
-        let one = &mut leaving[place];
+    pub(super) fn released(&mut self, id: u64) -> Option<Token> {
+        let place = self.all.iter().position(|one| one.id == id)?;
+        let one = &mut self.all[place];
         one.pieces -= 1;
         let is_over = one.pieces == 0 && one.source.remaining() == 0;
-        is_over.then(|| leaving.remove(place).token)
+        is_over.then(|| self.all.remove(place).token)
     }
 }
 

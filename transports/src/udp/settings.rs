@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use mpi_core::settings::{Ports, Settings};
 
-use crate::datagrams::{Limits, within};
+use crate::bounds::within;
+use crate::datagrams::Limits;
 
 /// Most sockets by which a process sends.
 pub const SOCKETS_MAX: u32 = 64;

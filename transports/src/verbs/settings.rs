@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mpi_core::settings::{DataOrder, Settings};
 
-use crate::datagrams::within;
+use crate::bounds::within;
 
 /// Queue pairs to a peer at most, of all devices together.
 pub const RAILS_MAX: usize = 16;

@@ -192,6 +192,6 @@ impl Outbound {
     /// What a test wants to be found out about the readers.
     #[cfg(test)]
     pub(in crate::board) fn prove(&mut self, is_near: bool) {
-        self.readers.reach = crate::shm::Reach::proved(is_near);
+        self.readers.reach = crate::reach::Reach::proved(is_near);
     }
 }

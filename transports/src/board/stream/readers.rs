@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::board::layout::{CELLS, CONSENT};
-use crate::shm::Reach;
+use crate::reach::Reach;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The readers of one stream.

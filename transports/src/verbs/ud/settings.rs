@@ -2,7 +2,8 @@
 
 use mpi_core::settings::Settings;
 
-use crate::datagrams::{Limits, within};
+use crate::bounds::within;
+use crate::datagrams::Limits;
 use crate::verbs::settings::VerbsSettings;
 
 /// Most queue pairs by which a process sends datagrams.

@@ -43,7 +43,7 @@ impl Reach {
     /// # Safety
     /// As [`copy::streamed`].
     #[inline]
-    pub(super) unsafe fn copy(&self, bytes: RawBytes<'_>, to: *mut u8) {
+    pub(crate) unsafe fn copy(&self, bytes: RawBytes<'_>, to: *mut u8) {
         // SAFETY: by the caller's promise, both.
         unsafe {
             match bytes.len() < LONG_BYTES {
