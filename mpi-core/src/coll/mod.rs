@@ -15,6 +15,7 @@ pub mod builder;
 pub mod calls;
 mod check;
 mod checked;
+mod dispatch;
 pub mod execute;
 pub(crate) mod hierarchy;
 pub mod inter;

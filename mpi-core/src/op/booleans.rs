@@ -4,8 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::arithmetic::Truth;
 use super::element::Element;
-use super::kernels::Truth;
 
 /// True in the upper half, false in the lower one; equal halves say that nothing was set.
 static BOOLEANS: AtomicU64 = AtomicU64::new(0);

@@ -5,6 +5,7 @@
 //! A user's function is known here by a number alone: the C interface, which knows the handles
 //! and the calling convention of the program, calls it.
 
+mod arithmetic;
 mod booleans;
 mod element;
 mod kernels;

@@ -9,8 +9,8 @@ use std::arch::asm;
 use std::arch::x86_64::__m128i;
 use std::cmp::Ordering;
 
+use super::arithmetic::{Number, Ordered};
 use super::element::Element;
-use super::kernels::{Number, Ordered};
 
 /// C's `long double`: ten bytes and six of padding.
 #[derive(Clone, Copy, Debug)]

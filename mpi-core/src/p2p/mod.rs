@@ -22,9 +22,12 @@ pub mod send;
 
 use crate::buffer::UserBuffer;
 use crate::error::ErrorClass;
-use crate::handle::{CommHandle, DatatypeHandle};
+use crate::handle::{CommHandle, DatatypeHandle, MessageHandle};
 use crate::port::PeerId;
 use rendezvous::Rts;
+
+/// `MPI_MESSAGE_NO_PROC`.
+pub const MESSAGE_NO_PROC: MessageHandle = MessageHandle::from_raw(0x129);
 
 /// The arguments that all sends and receives have in common.
 #[derive(Clone, Copy, Debug)]

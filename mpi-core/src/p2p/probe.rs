@@ -1,10 +1,10 @@
 //! Probes: a look at a message before it is received (MPI-5.0 §3.8).
 
-use super::Arrived;
 use super::receive::Pattern;
+use super::{Arrived, MESSAGE_NO_PROC};
 use crate::entry::Entry;
 use crate::error::Result;
-use crate::handle::{CommHandle, MessageHandle};
+use crate::handle::CommHandle;
 use crate::lost::lost_source;
 use crate::matching::Envelope;
 use crate::port::Port;
@@ -12,9 +12,6 @@ use crate::process::Process;
 use crate::request::{Matched, MatchedMessage};
 use crate::roll_call::Call;
 use crate::status::Status;
-
-/// `MPI_MESSAGE_NO_PROC`.
-pub const MESSAGE_NO_PROC: MessageHandle = MessageHandle::from_raw(0x129);
 
 fn status_of(arrived: &Arrived) -> Status {
     Status { source: arrived.source, tag: arrived.tag, bytes: arrived.len(), ..Status::EMPTY }

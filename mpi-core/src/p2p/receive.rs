@@ -180,12 +180,12 @@ impl<P: Port> Entry<'_, P> {
             let datatype = self.committed(datatype)?;
             check_count(count)?;
             // From nobody comes nothing, wherever it should go (§3.10).
-            if *message != crate::p2p::probe::MESSAGE_NO_PROC {
+            if *message != super::MESSAGE_NO_PROC {
                 check_elements("buf", buf, count, datatype)?;
             }
             Unpacker::new(buf, count, datatype)
         };
-        if *message == crate::p2p::probe::MESSAGE_NO_PROC {
+        if *message == super::MESSAGE_NO_PROC {
             *message = MessageHandle::NULL;
             let world = CommHandle::from_raw(crate::comm::WORLD);
             return self.vci.requests.insert(Request::finished(Status::PROC_NULL, world));

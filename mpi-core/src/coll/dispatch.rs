@@ -1,0 +1,218 @@
+//! How a call is run: over shared memory, node by node, or by messages, now or begun.
+//!
+//! Enters: a call that is ready. Leaves: the way that was chosen for it taken; by messages, a schedule with its memory.
+
+use std::rc::Rc;
+
+use super::execute::{Peculiar, Reducer};
+use super::hierarchy::level::Level;
+use super::kept::Nodes;
+use super::memory::Memory;
+use super::menu::{Algorithm, Collective};
+use super::place::Places;
+use super::plan::Problem;
+use super::prepared::{Data, Form, Ground, LaidOut, Prepared};
+use super::schedule::Schedule;
+use super::shape::{Choice, Shape};
+use crate::comm::Comm;
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::handle::{CommHandle, RequestHandle};
+use crate::port::Port;
+use crate::process::Process;
+
+impl<P: Port> Entry<'_, P> {
+    /// Runs a collective operation to its end.
+    #[inline]
+    pub fn run(&mut self, call: &Prepared) -> Result<()> {
+        if self.is_alone(call)? {
+            return self.run_alone(call);
+        }
+        let mut choice = self.choose(call, Form::Blocking)?;
+        if choice.algorithm.is_board() {
+            match self.seat(call.comm)? {
+                Some(seat) => return self.run_on_board(seat, call, choice.algorithm),
+                // It has been tried, so that now it is known which nodes there are.
+                None => choice = self.choose(call, Form::Blocking)?,
+            }
+        }
+        if choice.algorithm == Algorithm::Nodes {
+            return self.run_by_stages(call);
+        }
+        if self.selection.checked {
+            choice = self.choose(call, Form::Nonblocking)?;
+        }
+        let request = self.begin_by_messages(call, &choice)?;
+        self.wait_one(request).map(drop)
+    }
+
+    /// Takes part in a collective operation only to say that it fails here, and why.
+    #[cold]
+    pub(super) fn fail_call(&mut self, call: &Prepared, why: &Error) -> Result<()> {
+        let mut choice = self.choose(call, Form::Blocking)?;
+        if choice.algorithm.is_board() {
+            match self.seat(call.comm)? {
+                Some(seat) => return self.over_board(seat, |_| Err(why.clone())),
+                None => choice = self.choose(call, Form::Blocking)?,
+            }
+        }
+        let tag = self.next_call(call.comm)?;
+        let request = self.launch_failing(call, &choice, tag, why.clone())?;
+        self.wait_one(request).map(drop)
+    }
+
+    /// Begins a collective operation.
+    pub fn begin(&mut self, call: &Prepared) -> Result<RequestHandle> {
+        if self.is_alone(call)? {
+            return self.run_alone(call).map(|()| self.vci.sent);
+        }
+        let choice = self.choose(call, Form::Nonblocking)?;
+        if choice.algorithm.is_board() {
+            return self.begin_on_board(call, choice.algorithm);
+        }
+        self.begin_by_messages(call, &choice)
+    }
+
+    /// Begins a collective operation by messages. It counts as a call whatever becomes of it here: the others, who
+    /// may wait for this process, have counted it too.
+    fn begin_by_messages(&mut self, call: &Prepared, choice: &Choice) -> Result<RequestHandle> {
+        let laid_out = self.lay_out(call, choice);
+        let tag = self.next_call(call.comm)?;
+        match laid_out {
+            laid_out if self.selection.checked => self.begin_checked(call, tag, laid_out),
+            Ok((schedule, memory, reducer)) => {
+                self.launch(call.comm, tag, schedule, memory, reducer)
+            }
+            Err(why) => self.launch_failing(call, choice, tag, why),
+        }
+    }
+
+    /// Begins an operation only to tell those who wait for this process that it fails here.
+    #[cold]
+    fn launch_failing(
+        &mut self,
+        call: &Prepared,
+        choice: &Choice,
+        tag: i32,
+        why: Error,
+    ) -> Result<RequestHandle> {
+        let me = self.comm(call.comm)?.place() as usize;
+        let schedule = self.schedule(call, &call.problem.among_others(me), choice)?;
+        let failing = Peculiar { failure: Some(why), check: None };
+        self.launch_with(call.comm, tag, schedule, Memory::Failed, None, failing)
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// The algorithm for a call.
+    #[inline]
+    pub(super) fn choose(&self, call: &Prepared, form: Form) -> Result<Choice> {
+        let state = self.comm(call.comm)?;
+        let Some(collective) = call.collective else { return Ok(Choice::ONLY) };
+        Ok(self.selection.select(&self.shape(call, state, collective, form)))
+    }
+
+    /// What an algorithm is chosen by.
+    #[inline]
+    fn shape(&self, call: &Prepared, state: &Comm, collective: Collective, form: Form) -> Shape {
+        let fit = match &call.data {
+            Data::Moved { .. } => true,
+            Data::Reduced(data) => matches!(data.reducer, Reducer::Kernel(_)) && data.dense,
+        };
+        // Calls that are compared first are held meanwhile, as those are that begin and end later.
+        let at_once = form == Form::Blocking && !self.selection.checked;
+        let board = match form {
+            Form::Blocking => at_once && state.may_have_board(self.selection.patience, call.bytes),
+            Form::Nonblocking => !self.selection.checked && state.has_board(),
+            Form::Persistent => false,
+            Form::Room => {
+                !self.selection.checked && state.remote.is_none() && state.may_have_board(0, 0)
+            }
+        };
+        let size = state.size() as usize;
+        let ranks_per_node = match state.ranks_per_node {
+            0 => size,
+            known => known as usize,
+        };
+        Shape {
+            collective,
+            size,
+            ranks_per_node,
+            crowded: state.share > 1,
+            processors: ranks_per_node.div_ceil(state.share.max(1) as usize),
+            bytes: call.bytes,
+            unit: call.data.unit(),
+            commutative: !call.data.needs_order(),
+            board: fit && board,
+            nodes: (at_once || form != Form::Blocking)
+                && state.level.as_ref().is_some_and(|level| suits(call, level)),
+            blocking: at_once,
+        }
+    }
+
+    /// The schedule of a call and the memory that it works on.
+    fn lay_out(&mut self, call: &Prepared, choice: &Choice) -> Result<LaidOut> {
+        let schedule = self.schedule(call, &call.problem, choice)?;
+        let ground = self.ground(call)?;
+        let (memory, reducer) = ground.memory(&schedule, self.executions.temps())?;
+        Ok((schedule, memory, reducer))
+    }
+
+    /// The schedule of a call that has this problem.
+    pub(super) fn schedule(
+        &mut self,
+        call: &Prepared,
+        problem: &Problem,
+        choice: &Choice,
+    ) -> Result<Rc<Schedule>> {
+        let state = self.comm(call.comm)?;
+        let place = [state.place() as usize, state.roster().size() as usize];
+        let nodes = match (&state.level, call.collective) {
+            (Some(level), Some(collective)) if choice.algorithm == Algorithm::Nodes => {
+                let shape = self.shape(call, state, collective, Form::Persistent);
+                Some(Nodes { groups: level.groups.clone(), shape })
+            }
+            _ => None,
+        };
+        self.schedules.get(place, nodes, problem, choice, &self.selection)
+    }
+
+    /// The user memory of a call, independent of handles that the program may free.
+    pub(super) fn ground(&self, call: &Prepared) -> Result<Ground> {
+        Ok(match &call.data {
+            Data::Moved { send, recv } => {
+                Ground::Moved { send: self.span_of(send)?, recv: self.span_of(recv)? }
+            }
+            Data::Reduced(data) => Ground::Reduced {
+                send: data.send,
+                recv: data.recv,
+                datatype: self.datatype(data.datatype)?.clone(),
+                reducer: data.reducer,
+            },
+        })
+    }
+
+    /// A call that there is one way to do.
+    pub(super) fn fixed(
+        &self,
+        comm: CommHandle,
+        problem: Problem,
+        send: Places,
+        recv: Places,
+    ) -> Prepared {
+        let data = Data::Moved { send, recv };
+        Prepared { comm, collective: None, problem, bytes: 0, data }
+    }
+}
+
+/// Whether a call may run node by node. Blocks and prefixes are of ranks that follow one another.
+#[cold]
+fn suits(call: &Prepared, level: &Level) -> bool {
+    use Problem::{Allreduce, Barrier, Bcast, Reduce};
+    let any_order = match &call.problem {
+        Barrier | Bcast { .. } => true,
+        Reduce { .. } | Allreduce { .. } => !call.data.needs_order(),
+        _ => false,
+    };
+    (any_order || level.in_order) && call.data.is_plain()
+}
