@@ -9,8 +9,9 @@
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
+use mpi_abi::abi::Abi;
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, ConstantGroup, Face, StatusFields, StringLimits, foreign};
+use mpi_abi::face::{ConstantGroup, Face, StatusFields, StringLimits, foreign};
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;

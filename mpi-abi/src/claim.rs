@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use mpi_core::error::{Error, ErrorClass};
 
-use crate::face::Abi;
+use crate::abi::Abi;
 
 /// Says which ABI a loaded library has and whether it is in use.
 #[repr(C)]

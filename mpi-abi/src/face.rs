@@ -5,6 +5,8 @@
 //! addresses with a special meaning, statuses, callbacks, and how long a string its callers
 //! have room for. All of it is monomorphised into the entry points: no indirect call.
 
+pub mod callbacks;
+
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,19 +15,8 @@ use mpi_core::error::ErrorClass;
 use mpi_core::handle::*;
 use mpi_core::status::Status;
 
-use crate::callbacks;
+use crate::abi::Abi;
 use crate::claim::FaceMark;
-
-/// The three ABIs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Abi {
-    /// The MPI-5.0 standard ABI, `libmpi_abi.so.1`.
-    Standard,
-    /// The MPICH ABI, `libmpi.so.12`.
-    Mpich,
-    /// The Open MPI ABI, `libmpi.so.40`.
-    OpenMpi,
-}
 
 /// Longest strings, with their terminating NUL, that callers of a face have room for, in bytes.
 #[derive(Clone, Copy, Debug)]

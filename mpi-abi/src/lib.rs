@@ -3,10 +3,10 @@
 //! A face is one package with the exports of one ABI; everything else lies here, once, generic
 //! over [`face::Face`].
 
+pub mod abi;
 pub mod affinity;
 pub mod args;
 mod c_streams;
-pub mod callbacks;
 pub mod calls;
 pub mod claim;
 mod configure;

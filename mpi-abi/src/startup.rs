@@ -22,10 +22,10 @@ use transports::node::{
 };
 use transports::shm::{LocalConfig, Secret, ShmSettings};
 
+use crate::abi::Abi;
 use crate::calls::attributes::delete_all_in_the_end;
 use crate::configure;
 use crate::entry::Cx;
-use crate::face::Abi;
 use crate::lacks;
 use crate::library::{self, Phase, Place, library, phase};
 use crate::procedure::Procedure;

@@ -8,8 +8,9 @@ use mpi_core::callout::{Reduction, UserCode};
 use mpi_core::error::ErrorClass;
 use mpi_core::status::Status;
 
+use crate::abi::Abi;
 use crate::claim::FaceMark;
-use crate::face::{Abi, ConstantGroup, Face, StringLimits};
+use crate::face::{ConstantGroup, Face, StringLimits};
 use crate::fortran;
 
 type CopyAttr =

@@ -1,8 +1,8 @@
 //! How one argument becomes what a body takes, and how a result goes back; part of the glue.
 
 use crate::description::{Direction, Parameter, Procedure};
-use crate::glue::Piece;
 use crate::kind::Kind;
+use crate::piece::Piece;
 
 /// For a body that takes C parameters.
 pub(crate) fn raw(parameter: &Parameter) -> Piece {

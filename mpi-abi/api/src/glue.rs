@@ -16,20 +16,8 @@ use crate::bodies::{Body, Form, Style};
 use crate::convert;
 use crate::description::{Direction, Parameter, Procedure, When, camel};
 use crate::kind::Kind;
+use crate::piece::Piece;
 use crate::rust;
-
-/// What one parameter contributes to the glue of its procedure, in the order of use.
-#[derive(Default)]
-pub(crate) struct Piece {
-    /// Statements before the body.
-    pub(crate) before: Vec<String>,
-    /// Arguments of the body.
-    pub(crate) arguments: Vec<String>,
-    /// Statements after the body, also when it failed.
-    pub(crate) always: Vec<String>,
-    /// Statements after the body's success.
-    pub(crate) after: Vec<String>,
-}
 
 /// The file's text.
 pub(crate) fn file(procedures: &[Procedure], bodies: &BTreeMap<String, Body>) -> String {

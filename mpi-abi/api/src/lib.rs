@@ -25,6 +25,7 @@ mod glue;
 mod header;
 pub mod kind;
 mod names;
+mod piece;
 mod rust;
 mod signature;
 

@@ -26,7 +26,7 @@ use mpi_abi::mpi_core::op::Op;
 use mpi_abi::procedure::Procedure;
 use parking_lot::Mutex;
 
-use crate::face::Mpich;
+use crate::Mpich;
 
 /// Calls a reduction function: input, result, count, datatype, the program's function.
 type CallOp = unsafe extern "C-unwind" fn(*const c_void, *mut c_void, c_int, c_int, *const c_void);

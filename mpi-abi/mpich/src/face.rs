@@ -3,9 +3,9 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use mpi_abi::callbacks;
+use mpi_abi::abi::Abi;
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, Face, StatusFields, foreign};
+use mpi_abi::face::{Face, StatusFields, callbacks, foreign};
 use mpi_abi::foreign::Ranks;
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::error::ErrorClass;
@@ -13,15 +13,12 @@ use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
 use mpi_abi::values;
 
+use crate::Mpich;
 use crate::cxx;
 use crate::handles::{handle_in, handle_out, raw_out};
 use crate::status::{self, MpichStatus};
 use crate::symbols;
 use crate::tables;
-
-/// The MPICH ABI.
-#[derive(Debug)]
-pub(crate) enum Mpich {}
 
 const RANKS: Ranks = Ranks {
     any_source: tables::ANY_SOURCE as i32,

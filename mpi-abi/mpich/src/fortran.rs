@@ -10,42 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mpi_abi::first_of;
 use mpi_abi::fortran::{Fortran, Special};
 
-use crate::face::Mpich;
+use crate::Mpich;
+use crate::blocks::*;
 use crate::symbols::{self, MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ};
 use crate::tables;
-
-macro_rules! blocks {
-    ($($name:ident: $type:ty = $zero:expr;)*) => {
-        $(
-            /// A Fortran common block, or a variable of a module.
-            #[allow(non_upper_case_globals)]
-            #[unsafe(no_mangle)]
-            pub(crate) static mut $name: $type = $zero;
-        )*
-    };
-}
-
-blocks! {
-    mpipriv1_: [c_int; 7] = [0; 7];
-    mpipriv2_: [c_int; 6] = [0; 6];
-    mpiprivc_: [u8; 2] = [0; 2];
-    mpifcmb5_: c_int = 0;
-    mpifcmb9_: c_int = 0;
-    mpifcmba_: c_int = 0;
-    MPIR_F08_MPI_BOTTOM: c_int = 0;
-    MPIR_F08_MPI_IN_PLACE: c_int = 0;
-    __mpi_f08_link_constants_MOD_mpi_buffer_automatic: c_int = 0;
-    __mpi_f08_link_constants_MOD_mpi_unweighted: c_int = 0;
-    __mpi_f08_link_constants_MOD_mpi_weights_empty: c_int = 0;
-    __mpi_f08_link_constants_MOD_mpi_errcodes_ignore: c_int = 0;
-    __mpi_f08_link_constants_MOD_mpi_argv_null: u8 = 0;
-    __mpi_f08_link_constants_MOD_mpi_argvs_null: u8 = 0;
-    mpi_f08_link_constants_mp_mpi_unweighted_: c_int = 0;
-    mpi_f08_link_constants_mp_mpi_weights_empty_: c_int = 0;
-    mpi_f08_link_constants_mp_mpi_errcodes_ignore_: c_int = 0;
-    mpi_f08_link_constants_mp_mpi_argv_null_: u8 = 0;
-    mpi_f08_link_constants_mp_mpi_argvs_null_: u8 = 0;
-}
 
 /// Whether the program has named the variable of the module where it may have meant that of the
 /// common block, as only those calls do that attach a buffer.
@@ -142,7 +110,7 @@ impl Fortran for Mpich {
 #[allow(clippy::missing_safety_doc, clippy::unnecessary_cast)]
 #[allow(unreachable_pub, missing_docs, non_snake_case, unused_unsafe)]
 mod entries {
-    type Here = crate::face::Mpich;
+    type Here = crate::Mpich;
     include!(concat!(env!("GENERATED"), "/fortran_entries.rs"));
     include!(concat!(env!("GENERATED"), "/fortran_mpich.rs"));
     include!(concat!(env!("GENERATED"), "/fortran_intel.rs"));

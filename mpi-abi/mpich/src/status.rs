@@ -3,7 +3,7 @@
 use mpi_abi::face::{Face, StatusFields};
 use mpi_abi::mpi_core::status::Status;
 
-use crate::face::Mpich;
+use crate::Mpich;
 
 /// `MPI_Status` as the header lays it out.
 #[repr(C)]

@@ -3,10 +3,10 @@
 
 use std::ffi::{c_int, c_void};
 
+use mpi_abi::abi::Abi;
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::Abi;
 
-use crate::fortran::{mpipriv1_, mpipriv2_, mpiprivc_};
+use crate::blocks::{mpipriv1_, mpipriv2_, mpiprivc_};
 use crate::status::MpichStatus;
 
 /// An exported pointer that never changes.

@@ -10,8 +10,8 @@ use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
 
-use crate::face::Mpich;
-use crate::fortran::{__mpi_f08_link_constants_MOD_mpi_buffer_automatic as OF_MODULE, mpifcmba_};
+use crate::Mpich;
+use crate::blocks::{__mpi_f08_link_constants_MOD_mpi_buffer_automatic as OF_MODULE, mpifcmba_};
 use crate::symbols::MPIR_Dup_fn;
 use crate::tables::HANDLES;
 

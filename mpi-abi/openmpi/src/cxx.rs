@@ -22,8 +22,8 @@ use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::{CommHandle, DatatypeHandle, FileKind, Kind, OpHandle, WinKind};
 use parking_lot::Mutex;
 
+use crate::OpenMpi;
 use crate::exports;
-use crate::face::OpenMpi;
 use crate::word;
 
 type Intercept = unsafe extern "C-unwind" fn(

@@ -21,8 +21,8 @@ use mpi_abi::mpi_core::errhandler::ERRORS_THROW;
 use mpi_abi::mpi_core::handle::{CommHandle, FileKind, Handle, Kind, WinKind};
 use parking_lot::Mutex;
 
+use crate::OpenMpi;
 use crate::exports;
-use crate::face::OpenMpi;
 use crate::{objects, word};
 
 /// What a handler is for, in Open MPI's numbers.

@@ -11,7 +11,7 @@ use mpi_abi::mpi_core::error::{Error, ErrorClass};
 use mpi_abi::procedure::Procedure;
 use mpi_abi::strings::copy_out;
 
-use crate::face::OpenMpi;
+use crate::OpenMpi;
 
 /// Bytes of each string of `OMPI_Affinity_str`.
 const AFFINITY_STRING_MAX: usize = 1024;

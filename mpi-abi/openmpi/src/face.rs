@@ -2,21 +2,19 @@
 
 use std::ffi::{c_int, c_void};
 
+use mpi_abi::abi::Abi;
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, Face, StatusFields};
+use mpi_abi::face::{Face, StatusFields, callbacks};
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
-use mpi_abi::{callbacks, foreign, values};
+use mpi_abi::{foreign, values};
 
+use crate::OpenMpi;
 use crate::objects::tables;
 use crate::status::{self, OpenMpiStatus};
 use crate::{cxx, cxx_errors, handles, symbols};
-
-/// The Open MPI ABI.
-#[derive(Debug)]
-pub(crate) enum OpenMpi {}
 
 const RANKS: foreign::Ranks = foreign::Ranks {
     any_source: tables::ANY_SOURCE as i32,

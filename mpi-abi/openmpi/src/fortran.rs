@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use mpi_abi::first_of;
 use mpi_abi::fortran::{Fortran, Special};
 
-use crate::face::OpenMpi;
+use crate::OpenMpi;
 use crate::objects::tables;
 use crate::symbols::*;
 
@@ -55,7 +55,7 @@ impl Fortran for OpenMpi {
 #[allow(clippy::missing_safety_doc, clippy::unnecessary_cast)]
 #[allow(unreachable_pub, missing_docs, non_snake_case, unused_unsafe)]
 mod entries {
-    type Here = crate::face::OpenMpi;
+    type Here = crate::OpenMpi;
     include!(concat!(env!("GENERATED"), "/fortran_entries.rs"));
     include!(concat!(env!("GENERATED"), "/fortran_openmpi.rs"));
 }

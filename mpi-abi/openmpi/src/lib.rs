@@ -17,10 +17,14 @@ mod status;
 mod symbols;
 mod word;
 
+/// The Open MPI ABI.
+#[derive(Debug)]
+pub(crate) enum OpenMpi {}
+
 #[allow(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
 #[allow(clippy::too_many_arguments, unreachable_pub, missing_docs, non_snake_case)]
 mod exports {
-    type Here = crate::face::OpenMpi;
+    type Here = crate::OpenMpi;
     include!(concat!(env!("GENERATED"), "/openmpi_exports.rs"));
 }
 

@@ -6,7 +6,7 @@
 use mpi_abi::face::{Face, StatusFields};
 use mpi_abi::mpi_core::status::Status;
 
-use crate::face::OpenMpi;
+use crate::OpenMpi;
 
 /// `MPI_Status` as the header lays it out.
 #[repr(C)]

@@ -3,8 +3,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use mpi_abi::abi::Abi;
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::Abi;
 
 use crate::objects::Address;
 use crate::objects::tables::*;

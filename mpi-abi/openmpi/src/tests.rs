@@ -9,7 +9,7 @@ use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
 
-use crate::face::OpenMpi;
+use crate::OpenMpi;
 use crate::objects::{self, tables};
 use crate::symbols;
 

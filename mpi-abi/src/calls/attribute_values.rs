@@ -10,7 +10,7 @@ use std::ptr;
 use mpi_core::attributes::{Attribute, Convention, KeyvalHandle};
 use parking_lot::Mutex;
 
-use super::attributes::Object;
+use super::attribute_objects::Object;
 use crate::entry::Cx;
 use crate::face::ConstantGroup;
 

@@ -5,7 +5,8 @@ use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::DatatypeHandle;
 use mpi_core::text::Text;
 
-use crate::calls::attributes::{Object, delete_all};
+use crate::calls::attribute_objects::Object;
+use crate::calls::attributes::delete_all;
 use crate::entry::Cx;
 
 /// `MPI_Type_commit`.

@@ -11,7 +11,8 @@ use mpi_core::handle::DatatypeHandle;
 use mpi_core::lists::listed;
 
 use crate::args::{DEFAULT_DISTRIBUTION_ARGUMENT, IntArray};
-use crate::calls::attributes::{Object, copy_all, delete_all};
+use crate::calls::attribute_objects::Object;
+use crate::calls::attributes::{copy_all, delete_all};
 use crate::entry::Cx;
 
 /// Which form of a constructor was called.

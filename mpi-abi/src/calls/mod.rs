@@ -1,6 +1,7 @@
 //! Bodies of procedures in core values: one file a chapter or part of one.
 
 pub mod abi;
+pub(crate) mod attribute_objects;
 pub(crate) mod attribute_values;
 pub mod attributes;
 pub(crate) mod blocks;

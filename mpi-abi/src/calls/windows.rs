@@ -8,7 +8,8 @@ use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle, WinHandle};
 use mpi_core::info::Info;
 use mpi_core::text::Text;
 
-use super::attributes::{Object, delete_all};
+use super::attribute_objects::Object;
+use super::attributes::delete_all;
 use super::info::copied;
 use crate::entry::Cx;
 

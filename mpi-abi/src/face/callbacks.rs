@@ -11,7 +11,7 @@ use std::mem::transmute;
 use mpi_core::handle::*;
 use mpi_core::status::Status;
 
-use crate::face::{ConstantGroup, Face};
+use super::{ConstantGroup, Face};
 
 /// `MPI_COMM_NULL_COPY_FN` and its like where they are constants.
 const NULL_FUNCTION: usize = 0;

@@ -7,7 +7,8 @@ use mpi_core::attributes::{Convention, Holder};
 use mpi_core::handle::{CommKind, DatatypeKind, Handle, Kind, WinKind};
 
 use super::{Fortran, done};
-use crate::calls::attributes::{self as calls, Object};
+use crate::calls::attribute_objects::Object;
+use crate::calls::attributes as calls;
 use crate::entry::{self, Owner};
 use crate::face::{ConstantGroup, Face};
 use crate::procedure::Procedure;

@@ -19,6 +19,7 @@ mod sections;
 #[cfg(test)]
 mod tests;
 mod text;
+mod types;
 
 use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::Kind;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use super::entries::parameter_type;
+use super::types::parameter_type;
 use super::{has, has_length, parameters};
 use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::Kind;
