@@ -4,16 +4,15 @@
 //! hosts. Out: news on standard output. When the parent ends or falls silent for too long, the job is
 //! over for this host: everything is ended, nothing is left behind.
 
-use super::frame::{Down, Frame, Up};
-use super::link::Link;
-use super::orders;
-use super::{ARRIVAL, BEAT, Beat, PATIENCE};
 use crate::leftovers::{self, Guard};
 use crate::node::Node;
 use crate::plan::Plan;
 use crate::refuse::Refusal;
 use crate::source::Source;
 use crate::sys::{self, Epoll, Interest, Signals};
+use crate::tree::frame::{Down, Frame, Up};
+use crate::tree::link::Link;
+use crate::tree::{ARRIVAL, BEAT, Beat, PATIENCE, orders};
 use launch_wire::plain;
 use std::ops::Range;
 use std::process::ExitCode;

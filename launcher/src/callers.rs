@@ -5,40 +5,14 @@
 
 use crate::node::Node;
 use crate::source::Source;
-use crate::sys::{self, Epoll, Interest};
-use launch_wire::address::{Answer, Key, LETTER_MAX, Question};
-use launch_wire::{Arrival, Datagram, is_of_trust};
+use crate::sys::{self, Interest};
+use launch_wire::address::{Answer, LETTER_MAX, Question};
+use launch_wire::{Arrival, is_of_trust};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// Datagrams taken in one look.
 const LETTERS_PER_LOOK: usize = 64;
-
-/// Where ranks of this host call.
-pub(crate) struct Door {
-    socket: Datagram,
-    key: Key,
-    /// The socket's name.
-    pub(crate) name: String,
-}
-
-impl std::fmt::Debug for Door {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl Door {
-    /// An address for the processes marked `mark`.
-    pub(crate) fn open(epoll: &Epoll, mark: &str) -> io::Result<Door> {
-        let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let name = format!("ferrite-{}", hex::encode(random));
-        let socket = Datagram::bind(name.as_bytes())?;
-        epoll.add(&socket, Source::Callers.token(), Interest::Read)?;
-        Ok(Door { socket, key: Key::of(mark), name })
-    }
-}
 
 impl Node<'_> {
     /// Answers those who have called.

@@ -11,22 +11,13 @@ use crate::refuse::Refusal;
 use crate::stuck::Said;
 use crate::sys::End;
 use crate::tree::frame::{Down, Up};
+use crate::withheld::Hearsay;
 use launch_wire::control::Frame as Word;
 use std::time::{Duration, Instant};
 
 /// How long the rank that failed may take to tell why, once another one has heard of it. It is in its error handler, or
 /// has left MPI and ends, which a host of more ranks than processors may have held back for a second.
 const FIRST_WORD: Duration = Duration::from_millis(1300);
-
-/// What the first rank says that only knows of the failure of another one.
-#[derive(Debug)]
-pub(crate) struct Hearsay {
-    rank: usize,
-    code: i32,
-    text: String,
-    /// Until then the other one has the word.
-    until: Instant,
-}
 
 impl Job<'_> {
     /// Takes the news of all hosts.

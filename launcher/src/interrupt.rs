@@ -11,6 +11,7 @@ use crate::job::{Job, Phase};
 use crate::stuck::{Asked, Stuck};
 use crate::sys;
 use crate::tree::frame::Down;
+use crate::withheld::LastLook;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -22,24 +23,6 @@ const LAST_ROLL_CALL: Duration = Duration::from_millis(1200);
 const STILL: Duration = Duration::from_millis(200);
 /// How long a signal is held back for that at most.
 const LOOK: Duration = Duration::from_secs(3);
-/// A signal that is repeated so soon comes from no person.
-const ECHO: Duration = Duration::from_millis(100);
-
-/// A signal that waits until it is known whether anything moves.
-#[derive(Debug)]
-pub(crate) struct LastLook {
-    signal: i32,
-    begun: Instant,
-    /// It goes on at this time in any case.
-    pub(crate) until: Instant,
-}
-
-impl LastLook {
-    /// Whether `signal` is the same once more: timeout(1) signals its child and then its whole group.
-    fn is_echoed_by(&self, signal: i32, now: Instant) -> bool {
-        signal == self.signal && now < self.begun + ECHO
-    }
-}
 
 impl Job<'_> {
     /// The job is to end: the ranks hear of it and take their time. Who repeats SIGINT or SIGTERM

@@ -3,12 +3,10 @@
 //!
 //! What is done on the hosts is in `node.rs`; this is where the conclusions are drawn.
 
-use crate::conclusions::Hearsay;
 use crate::dying::Fallen;
 use crate::failures::Ledger;
 use crate::files::Files;
 use crate::input::Input;
-use crate::interrupt::LastLook;
 use crate::leftovers::{self, Guard};
 use crate::node::Node;
 use crate::options::Global;
@@ -23,6 +21,7 @@ use crate::stuck::Stuck;
 use crate::sys::{self, Epoll, Interest, Signals};
 use crate::tree::SILENCE;
 use crate::tree::frame::{Down, Up};
+use crate::withheld::{Hearsay, LastLook};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 

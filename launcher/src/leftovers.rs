@@ -6,7 +6,7 @@
 //! for what these had started, by a mark in the environment.
 
 use crate::sys;
-use crate::tree::AGENT;
+use crate::way::AGENT;
 use launch_wire::address::JOB;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};

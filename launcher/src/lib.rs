@@ -12,10 +12,12 @@
 
 #![deny(unsafe_code)]
 
+mod agent;
 mod allocation;
 mod binding;
 mod callers;
 mod conclusions;
+mod door;
 mod dying;
 mod env;
 mod failures;
@@ -32,6 +34,7 @@ mod node;
 mod options;
 mod outlets;
 mod output;
+mod pack;
 mod plan;
 mod pmi_server;
 mod program;
@@ -50,6 +53,8 @@ mod streams;
 mod stuck;
 mod sys;
 mod tree;
+mod way;
+mod withheld;
 
 use allocation::Allocation;
 use launch_wire::{Address, address, number_of, plain};
@@ -61,8 +66,8 @@ use std::process::ExitCode;
 /// Runs mpirun with the arguments of this process.
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    if arguments == [tree::AGENT] {
-        return tree::agent::main();
+    if arguments == [way::AGENT] {
+        return agent::main();
     }
     if arguments == [dying::NAME_CALLS] {
         return dying::name_calls();

@@ -3,10 +3,10 @@
 //!
 //! In: what epoll tells of ([`Node::notice`]) and requests ([`Node::obey`]), which go on to the hosts
 //! below. Out: news, in the order in which it happened, its own and that of the hosts below. mpirun
-//! draws the conclusions from it (`job.rs`); an agent hands it on (`tree/agent.rs`). What the ranks
+//! draws the conclusions from it (`job.rs`); an agent hands it on (`agent.rs`). What the ranks
 //! say is in `hear.rs`.
 
-use crate::callers::Door;
+use crate::door::Door;
 use crate::dying::Told;
 use crate::outlets::Outlets;
 use crate::plan::Plan;

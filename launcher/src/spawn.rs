@@ -6,13 +6,12 @@ use crate::plan::Plan;
 use crate::prompt;
 use crate::refuse::{Refusal, remedy};
 use crate::site::Site;
-use crate::sys::{self, ChildPlan, Signals, StartError, Step};
+use crate::sys::{self, ChildPlan, Signals, StartError, Step, c_string};
 use launch_wire::Address;
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 
 /// Our ends of what connects us with a rank.
 #[derive(Debug)]
@@ -117,14 +116,6 @@ fn join(name: &OsStr, value: &OsStr) -> std::ffi::OsString {
     entry.push("=");
     entry.push(value);
     entry
-}
-
-/// A string for the kernel; a zero byte in it is an error that names it.
-pub(crate) fn c_string(text: &OsStr) -> io::Result<CString> {
-    CString::new(text.as_bytes()).map_err(|_| {
-        let shown = text.to_string_lossy().replace('\0', "\\0");
-        io::Error::new(ErrorKind::InvalidInput, format!("“{shown}” holds a zero byte"))
-    })
 }
 
 fn refusal(program: &str, rank: usize, failed: &StartError) -> Refusal {

@@ -176,7 +176,7 @@ pub(crate) struct Global {
     #[arg(long, value_name = "DIR", help_heading = "Where the ranks run")]
     pub(crate) prefix: Option<PathBuf>,
     /// How many hosts one host starts; more are started by those
-    #[arg(long, value_name = "N", default_value_t = crate::tree::FANOUT,
+    #[arg(long, value_name = "N", default_value_t = crate::way::FANOUT,
           value_parser = fanout, help_heading = "Where the ranks run")]
     pub(crate) fanout: usize,
 

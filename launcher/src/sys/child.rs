@@ -8,9 +8,10 @@ use rustix::process::{
     Pid, Resource, Rlimit, WaitOptions, chdir, getpid, setpgid, setrlimit, waitpid,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
-use std::ffi::CString;
-use std::io;
+use std::ffi::{CString, OsStr};
+use std::io::{self, ErrorKind};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 
 /// All that a rank's process is to be.
 #[derive(Debug)]
@@ -158,4 +159,12 @@ fn listen(news: &OwnedFd, child: Option<Pid>) -> Result<(), StartError> {
         .unwrap_or(Step::Prepare);
     let number = i32::from_le_bytes([message[1], message[2], message[3], message[4]]);
     Err(StartError { step, error: io::Error::from_raw_os_error(number) })
+}
+
+/// A string for the kernel; a zero byte in it is an error that names it.
+pub(crate) fn c_string(text: &OsStr) -> io::Result<CString> {
+    CString::new(text.as_bytes()).map_err(|_| {
+        let shown = text.to_string_lossy().replace('\0', "\\0");
+        io::Error::new(ErrorKind::InvalidInput, format!("“{shown}” holds a zero byte"))
+    })
 }

@@ -12,7 +12,7 @@ mod epoll;
 mod process;
 mod signals;
 
-pub(crate) use child::{ChildPlan, StartError, Step, start};
+pub(crate) use child::{ChildPlan, StartError, Step, c_string, start};
 pub(crate) use clock::time_of_day;
 pub(crate) use cpuset::set_affinity;
 pub(crate) use descriptors::{

@@ -5,8 +5,8 @@
 //! a job on one host is the tree of one. A frame is its length (u32, of what follows) and its kind and
 //! fields in the form of postcard; a stream begins with [`MARK`] and [`VERSION`].
 
-use super::pack::{Malformed, behind, whole};
 use crate::dying::Fell;
+use crate::pack::{Malformed, behind, whole};
 use crate::sys::End;
 use launch_wire::control::Frame as Word;
 use serde::de::{DeserializeOwned, Error};

@@ -5,21 +5,16 @@
 //! that a stranger could connect to, what ssh protects stays protected, and nothing secret is on a
 //! command line. A connection that ends is noticed at once; one that falls silent, after a bound.
 //!
-//! `frame` is what is said, `orders` the plan of a job, `pack` how both are written down, `link` one stream,
-//! `branch` an agent seen from its parent, `shape` who starts whom. [`agent`] is an agent's own loop.
+//! `frame` is what is said, `orders` the plan of a job, both written down by `crate::pack`, `link` one stream,
+//! `branch` an agent seen from its parent, `shape` who starts whom. An agent's own loop is `crate::agent`.
 
-pub(crate) mod agent;
 pub(crate) mod branch;
 pub(crate) mod frame;
 pub(crate) mod link;
 pub(crate) mod orders;
-pub(crate) mod pack;
 pub(crate) mod shape;
 
 use std::time::{Duration, Instant};
-
-/// The word on mpirun's command line that makes it an agent.
-pub(crate) const AGENT: &str = "--ferrite-agent";
 
 /// How often both ends of a stream say that they are there.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
@@ -33,9 +28,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How long an agent may take to report for duty.
 pub(crate) const ARRIVAL: Duration = Duration::from_secs(60);
-
-/// How many hosts one host starts at most, where nothing else is asked for.
-pub(crate) const FANOUT: usize = 16;
 
 /// When it is time again to say that one is there, and to look who else is.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The plan of a job, written down for the other hosts. It holds the ranks' environment and the
 //! job's secret, and therefore goes through the agents' streams and nowhere else.
 
-use super::pack::{Malformed, behind, whole};
+use crate::pack::{Malformed, behind, whole};
 use crate::plan::Plan;
 
 /// The plan as bytes.

@@ -15,17 +15,19 @@ mod npb;
 mod osu;
 mod run_case;
 mod smg;
+mod suite;
 
 use crate::compare::contestants::Contestant;
 use crate::compare::samples::{self, Sample};
 use crate::compare::{publish, report};
 use crate::{install, place};
 use anyhow::{Context, Result, bail};
-use case::{Case, Outcome, Suite};
+use case::{Case, Outcome};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use suite::Suite;
 
 /// Numbers of ranks without `--np`.
 const RANKS: [u32; 3] = [1, 2, 4];

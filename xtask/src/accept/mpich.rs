@@ -1,27 +1,11 @@
 //! MPICH's tests: folders with a file `testlist` each, whose lines name a program, its ranks and
 //! how it is to be run and judged.
 
-use super::case::{Case, Ended, Outcome, key};
+use super::case::{Case, Ended, Outcome, Rule, key};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// What a run must end like.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Rule {
-    /// Status 0, the line "No Errors", and nothing else.
-    #[default]
-    NoErrors,
-    /// The same, and warnings and notices of an abort may be there.
-    Warnings,
-    /// A status that is not 0.
-    Status,
-    /// That, and the line.
-    StatusNoErrors,
-    /// Status 0.
-    Bench,
-}
 
 /// The cases of all lists below a folder.
 pub(super) fn cases(folder: &Path) -> Result<Vec<Case>> {

@@ -1,6 +1,7 @@
 //! One case on one library, from its folder, given up after a while.
 
-use super::case::{Case, Ended, Outcome, Suite};
+use super::case::{Case, Ended, Outcome};
+use super::suite::Suite;
 use crate::compare::contestants::Contestant;
 use crate::compare::rounds;
 use anyhow::{Context, Result};

@@ -5,7 +5,7 @@
 //! Enters: times by round. Leaves: the claims that do not hold, judged as one library is beside
 //! another (decision 34) by the ratio inside the rounds and its interval.
 
-use super::measure::Row;
+use super::way::Row;
 use crate::compare::samples::size;
 use crate::compare::verdict::{self, Estimate, LAG};
 use std::collections::BTreeMap;

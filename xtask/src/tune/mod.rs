@@ -8,17 +8,19 @@
 mod consistency;
 mod measure;
 mod table;
+mod way;
 
 use crate::compare::samples::{self, Sample};
 use crate::{install, place};
 use anyhow::{Context, Result};
 use clap::Args;
 use consistency::{Findings, Times};
-use measure::{Bench, Way};
+use measure::Bench;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use table::Trial;
+use way::Way;
 
 /// The collectives that `benches/collectives.c` measures.
 const COLLECTIVES: [&str; 8] =

@@ -1,6 +1,6 @@
 //! From times to rules.
 
-use super::measure::{Row, Way};
+use super::way::{Row, Way};
 use crate::compare::samples::size;
 use std::fmt::Write as _;
 

@@ -3,7 +3,7 @@
 //! Written by a signal handler, so nothing here that writes allocates or locks; read by the
 //! launcher, which trusts nothing in it.
 
-use super::frame::{FRAME_MAX, FrameError, HEADER, VERSION, number, take};
+use super::field::{FRAME_MAX, FrameError, HEADER, VERSION, number, take};
 use std::fmt;
 
 /// Calls that are told at most; of more the innermost and the outermost.

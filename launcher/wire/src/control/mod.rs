@@ -4,11 +4,13 @@
 
 mod client;
 pub mod dying;
+mod field;
 mod frame;
 pub mod mapping;
 
 pub use client::Client;
-pub use frame::{FRAME_MAX, Face, Frame, FrameError, VERSION};
+pub use field::{FRAME_MAX, FrameError, VERSION};
+pub use frame::{Face, Frame};
 
 /// The environment variable that names the inherited descriptor.
 pub const VARIABLE: &str = "_FERRITE_CONTROL";
