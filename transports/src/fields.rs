@@ -1,7 +1,7 @@
 //! What the wires of all transports have in common: numbers and hashes one after the other.
 //!
 //! In: bytes from anybody. Out: their fields, or nothing when there are too few; which values are
-//! good is for the reader to say (`shm/hello.rs`, `tcp/hello.rs`).
+//! good is for the reader to say (`shm/attach/hello.rs`, `tcp/hello.rs`).
 
 /// Bytes of a hash.
 pub(crate) const HASH_BYTES: usize = 32;

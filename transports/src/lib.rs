@@ -63,16 +63,15 @@ pub mod sys;
 #[cfg(not(loom))]
 pub mod tcp;
 #[cfg(not(loom))]
-#[cfg(not(loom))]
 pub mod udp;
 #[cfg(not(loom))]
 pub mod verbs;
 
 #[cfg(loom)]
-#[path = "shm/lane.rs"]
+#[path = "shm/ring/lane/mod.rs"]
 pub mod lane;
 #[cfg(all(loom, test))]
-#[path = "shm/lane_model.rs"]
+#[path = "shm/ring/lane_model.rs"]
 mod lane_model;
 #[cfg(all(loom, test))]
 #[path = "rdma/pin/notices.rs"]

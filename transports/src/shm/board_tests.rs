@@ -5,7 +5,7 @@ use mpi_core::buffer::UserBuffer;
 use mpi_core::datatype::Unpacker;
 use mpi_core::port::PeerId;
 
-use super::caches::Caches;
+use super::direct::caches::Caches;
 use super::tests::{Board, config, eager, join, small};
 use super::{Bulk, LocalConfig, Shm, ShmSettings};
 use crate::conformance::{World, pattern};

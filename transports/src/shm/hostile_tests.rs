@@ -7,10 +7,11 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, Offer, OfferKind, PeerId, Pieces, Token, Transport};
 use proptest::prelude::*;
 
-use super::exchange::EXCHANGE;
-use super::lane::Class;
+use super::Shm;
+use super::arena::layout;
+use super::ring::exchange::EXCHANGE;
+use super::ring::lane::Class;
 use super::tests::{Board, config, join, small};
-use super::{Shm, layout};
 use crate::conformance::{Recorder, pattern};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -184,7 +185,7 @@ fn a_message_that_stalls_goes_on_where_it_lands() {
 
 #[test]
 fn a_body_longer_than_its_place_is_the_end_of_the_acquaintance() {
-    let most = super::lane::BESIDE_BYTES as u64;
+    let most = super::ring::lane::BESIDE_BYTES as u64;
     for (len, is_sound) in [(most, true), (most + 1, false), (u64::MAX, false)] {
         let (mut victim, _hostile) = met();
         let mut sink = Recorder::default();

@@ -14,68 +14,49 @@
 //!
 //! In: [`Transport`]'s calls and what peers write. Out: [`mpi_core::port::Sink`]'s calls.
 
-mod alloc;
 mod arena;
-mod boards;
-mod bulk;
-mod caches;
+mod attach;
+mod bell;
 mod choice;
-mod door;
-mod exchange;
-mod fetch;
-mod hello;
-pub mod lane;
-mod layout;
-mod letter;
-mod meet;
+mod copy;
+mod direct;
+mod message;
 mod park;
-mod parting;
-mod parts;
 mod peer;
-mod pieces;
-mod pool;
 pub mod protocol;
-mod pull;
-mod receive;
-mod ring;
-mod segments;
-mod send;
+pub mod ring;
 mod settings;
-mod stream;
 mod transfers;
-mod views;
+mod transport;
 
-pub use hello::Secret;
+pub use attach::hello::Secret;
 pub use park::Beside;
 pub use settings::{Bulk, ShmSettings};
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-use mpi_core::buffer::{RawBytes, UserBuffer};
-use mpi_core::header::Header;
-use mpi_core::port::{
-    Activity, Advert, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, ProcessName,
-    Pulled, Sink, Token, Transport, Why,
-};
+use mpi_core::port::{PeerId, Token, Why};
 
 use crate::cards::Directory;
 use crate::fields::job_hash;
 use crate::lap::Worn;
 use crate::restraint::Restraint;
 use crate::sys::limits::Limits;
-use crate::sys::memory::PAGE;
 use crate::sys::socket::{Datagram, Name};
 use crate::sys::{barrier, process_vm};
-use alloc::{ALIGN, Allocator};
 use arena::Arena;
-use hello::Card;
-use letter::Letter;
-use meet::Stray;
+use attach::hello::Card;
+use attach::letter::Letter;
+use attach::meet::Stray;
+use attach::{door, segments};
+use direct::alloc::Allocator;
+use direct::{boards, parts};
+use message::pieces;
 use park::Waiter;
 use peer::Peer;
-use pool::Pool;
-use ring::Ring;
+use ring::pool::Pool;
+use ring::runs::Ring;
 
 /// Who this process is, as far as shared memory needs to know.
 #[derive(Clone, Debug)]
@@ -298,60 +279,6 @@ impl Shm {
         self.counters
     }
 
-    /// Memory for the program that peers can read in place, at a multiple of 64 bytes and of `align`, a power of
-    /// two, or `None` if the arena has no room for it, or begins at no such multiple itself.
-    pub fn allocate(&mut self, len: usize, align: usize) -> Option<*mut u8> {
-        if align > PAGE {
-            return None;
-        }
-        let (len, align) = (len as u64, ALIGN.max(align as u64));
-        let mut offset = self.allocator.take(len, align);
-        if offset.is_none() && self.give_back_parts() {
-            offset = self.allocator.take(len, align);
-        }
-        let offset = offset?;
-        match self.arena.allocated(offset, len) {
-            Ok(at) => Some(at),
-            Err(error) => {
-                tracing::debug!(%error, len, "memory for the program cannot be shared");
-                self.give_back(offset);
-                None
-            }
-        }
-    }
-
-    /// The bytes that [`Shm::allocate`] has set aside there, which are at least as many as were asked for.
-    pub fn allocated_len(&self, address: *const u8) -> Option<usize> {
-        let offset = self.arena.offset_of(address, 0)?;
-        self.allocator.len_of(offset).map(|len| len as usize)
-    }
-
-    /// Takes back what [`Shm::allocate`] gave. Whether it was such memory.
-    pub fn free(&mut self, address: *mut u8) -> bool {
-        self.arena.offset_of(address, 0).is_some_and(|offset| self.give_back(offset))
-    }
-
-    /// Takes back memory for programs; whether any begins at this offset.
-    fn give_back(&mut self, offset: u64) -> bool {
-        let Some((from, len)) = self.allocator.give(offset) else { return false };
-        self.arena.release(from, len);
-        true
-    }
-
-    /// The offset of `len` bytes at `address` in the arena, if they are memory that
-    /// [`Shm::allocate`] gave: what a peer can name in [`Shm::peer_memory`].
-    pub fn offset_of(&self, address: *const u8, len: u64) -> Option<u64> {
-        self.arena.offset_of(address, len)
-    }
-
-    /// Where `len` bytes at an offset of `peer`'s arena lie in this address space; `None` when
-    /// not connected or outside the memory for programs.
-    pub fn peer_memory(&mut self, peer: PeerId, offset: u64, len: u64) -> Option<*mut u8> {
-        let remote = self.peers.get_mut(peer.0 as usize)?.remote.as_mut()?;
-        let at = remote.allocated(offset, len);
-        at.inspect_err(|error| tracing::debug!(%error, "memory of a peer cannot be seen")).ok()
-    }
-
     /// A number that changes when frames come.
     #[inline]
     pub(crate) fn heard(&self) -> u32 {
@@ -375,115 +302,6 @@ impl Shm {
 
     fn peer_mut(&mut self, peer: PeerId) -> Option<&mut Peer> {
         self.peers.get_mut(peer.0 as usize)
-    }
-}
-
-impl Transport for Shm {
-    fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
-        self.introduce(peer, name);
-    }
-
-    #[inline]
-    fn caps(&self, _: PeerId) -> Caps {
-        Caps { frame_bytes_max: self.eager_most as usize, name: "shared memory" }
-    }
-
-    #[inline(always)]
-    fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
-        self.send_frame(peer, header, body)
-    }
-
-    #[inline(always)]
-    fn send_inline(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
-        self.write_inline(peer, header, bytes)
-    }
-
-    #[inline(always)]
-    fn send_at_once(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
-        self.write_body(peer, header.to_words(0), bytes)
-    }
-
-    fn hold(&mut self) {}
-
-    fn release(&mut self) {}
-
-    fn send_bulk(
-        &mut self,
-        peer: PeerId,
-        header: &Header,
-        source: mpi_core::datatype::Packer,
-        token: Token,
-        _: Option<Advert>,
-    ) {
-        self.start_bulk(peer, header, source, token);
-    }
-
-    #[inline]
-    fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
-        self.poll_lanes(sink)
-    }
-
-    #[inline(always)]
-    fn take_front(
-        &mut self,
-        peer: PeerId,
-        looks: u32,
-        wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
-    ) -> Front {
-        self.show_front(peer, looks, wanted)
-    }
-
-    #[inline(always)]
-    fn take_expected(
-        &mut self,
-        peer: PeerId,
-        looks: u32,
-        expected: &Expected,
-    ) -> Result<(Header, usize), Front> {
-        self.take_expected_front(peer, looks, expected)
-    }
-
-    #[inline]
-    fn take_pieces(
-        &mut self,
-        peer: PeerId,
-        wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
-    ) -> Pieces {
-        self.show_pieces(peer, wanted)
-    }
-
-    fn land(&mut self, peer: PeerId, rest: mpi_core::datatype::Unpacker, token: Token) {
-        self.land_rest(peer, rest, token);
-    }
-
-    fn has_room(&mut self, peer: PeerId, len: u64, plain: bool) -> bool {
-        self.holds_eager(peer, len, plain)
-    }
-
-    fn offer(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
-        self.offer_bytes(peer, address, len)
-    }
-
-    fn pull(
-        &mut self,
-        peer: PeerId,
-        offer: &Offer,
-        len: u64,
-        to: &mut mpi_core::datatype::Unpacker,
-        _: Token,
-    ) -> Pulled {
-        self.pull_bytes(peer, offer, len, to)
-    }
-
-    fn is_flushed(&self) -> bool {
-        self.outbox.is_empty()
-            && self.wanted.is_empty()
-            && self.is_visited_by_all()
-            && self.is_sent()
-    }
-
-    fn is_sent(&self) -> bool {
-        self.peers.iter().all(|peer| peer.bulk_out.is_empty())
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use super::arena::Remote;
-use super::exchange::{EXCHANGE, Exchange};
-use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
-use super::pool::{Held, Pool};
-use super::ring::Ring;
+use super::ring::exchange::{EXCHANGE, Exchange};
+use super::ring::lane::{CELLS_MAX, Impossible, Reader, Writer};
+use super::ring::pool::{Held, Pool};
+use super::ring::runs::Ring;
 use super::transfers::{Arriving, Incoming, Outgoing};
 use crate::reach::Reach;
 use crate::sync::{AtomicU32, Ordering};

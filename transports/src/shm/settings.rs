@@ -3,7 +3,7 @@
 pub use mpi_core::settings::BulkWay as Bulk;
 use mpi_core::settings::Settings;
 
-use super::layout::Geometry;
+use super::arena::layout::Geometry;
 use crate::sys::limits::Limits;
 use crate::sys::memory::PAGE;
 

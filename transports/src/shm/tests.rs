@@ -11,7 +11,7 @@ use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Token, Transport, Why};
 use parking_lot::Mutex;
 
 use super::arena::Arena;
-use super::door;
+use super::attach::door;
 use super::peer::State;
 use super::{Bulk, LocalConfig, Shm, ShmSettings};
 use crate::cards::{self, Directory, NODE};
@@ -294,7 +294,7 @@ fn a_peer_whose_memory_cannot_be_mapped_is_reported() {
     let board = Board::default();
     let mut a = join(&board, config(0, 2, small()));
     let b = join(&board, config(1, 2, small()));
-    let hello = super::hello::Hello {
+    let hello = super::attach::hello::Hello {
         rank: 1,
         to_rank: 0,
         fences: true,

@@ -1,4 +1,4 @@
-//! The notices of a cache's witness under loom, which tries every order of events (see `shm/lane_model.rs`).
+//! The notices of a cache's witness under loom, which tries every order of events (see `shm/ring/lane_model.rs`).
 
 use loom::sync::Arc;
 use loom::thread;

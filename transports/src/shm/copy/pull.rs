@@ -1,0 +1,174 @@
+//! Large messages fetched by their receiver: in place when they lie in the sender's arena, else
+//! out of the sender's address space, if the kernel lets it and that costs less than the ring (see `protocol`).
+
+use std::io;
+
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::Unpacker;
+use mpi_core::port::{Offer, PeerId, Pulled};
+
+use crate::board::Lies;
+use crate::copy;
+use crate::offers::SHARED_MEMORY;
+use crate::profile::Profile;
+use crate::shm::protocol::{self, Message, Protocol};
+use crate::shm::{Bulk, Shm};
+use crate::sys::cma;
+
+/// Bytes fetched at a time for a destination that is not one run of memory.
+const BOUNCE_BYTES: usize = 64 << 10;
+
+impl Shm {
+    /// Where bytes of this process lie, as its peers call it.
+    pub(in crate::shm) fn lies(&self, address: *const u8, len: u64) -> Lies {
+        let offset = self.arena.offset_of(address, len).map_or(0, |offset| offset + 1);
+        Lies { address: address.expose_provenance() as u64, offset }
+    }
+
+    /// The address here of `len` bytes of `peer`, if they lie in memory that is mapped here.
+    pub(in crate::shm) fn in_place(&mut self, peer: PeerId, at: Lies, len: u64) -> Option<*mut u8> {
+        self.peer_memory(peer, at.offset.checked_sub(1)?, len)
+    }
+
+    /// How a peer could fetch bytes of this process. Whether it may, and whether that is the
+    /// cheaper way, is for the peer to find out.
+    pub(in crate::shm) fn offer_bytes(&mut self, _: PeerId, address: *const u8, len: u64) -> Offer {
+        let Lies { offset: arena, .. } = self.lies(address, len);
+        let address = match self.config.shm.bulk {
+            Bulk::Auto | Bulk::CrossMemory => address as u64,
+            Bulk::Pipeline => 0,
+        };
+        match (address, arena) {
+            (0, 0) => Offer::default(),
+            words => Offer { kind: SHARED_MEMORY, words: words.into() },
+        }
+    }
+
+    /// Whether a message of `len` bytes in one run is better announced to `peer` than sent, since the peer
+    /// fetches it then.
+    #[inline]
+    pub(in crate::shm) fn is_better_announced(&self, peer: PeerId, len: u64) -> bool {
+        len >= protocol::FETCHED_BYTES && self.is_fetched(peer, len, true)
+    }
+
+    /// Whether a message between this process and `peer` is fetched out of its sender's memory.
+    fn is_fetched(&self, peer: PeerId, len: u64, one_run: bool) -> bool {
+        let known = &self.peers[peer.0 as usize];
+        match self.config.shm.bulk {
+            Bulk::Pipeline => false,
+            Bulk::CrossMemory => known.readable.is_some(),
+            Bulk::Auto => {
+                let message = Message {
+                    bytes: len,
+                    class: known.reach.class(),
+                    oversubscribed: self.waiter.is_crowded(),
+                    mapped: false,
+                    one_run,
+                    readable: known.readable.is_some(),
+                };
+                protocol::cheapest(Profile::of_this_machine(), &message) == Protocol::CrossMemory
+            }
+        }
+    }
+
+    /// Fetches what a peer offered (see [`mpi_core::port::Transport::pull`]).
+    pub(in crate::shm) fn pull_bytes(
+        &mut self,
+        peer: PeerId,
+        offer: &Offer,
+        len: u64,
+        to: &mut Unpacker,
+    ) -> Pulled {
+        if offer.kind != SHARED_MEMORY || peer.0 as usize >= self.peers.len() {
+            return Pulled::Unavailable;
+        }
+        let [address, arena] = offer.words;
+        let at = Lies { address, offset: arena };
+        if self.pull_in_place(peer, at, len, false, to) {
+            return Pulled::Done;
+        }
+        let one_run = to.as_contiguous().is_some_and(|(_, room)| room >= len);
+        match address != 0 && self.is_fetched(peer, len, one_run) {
+            true => self.pull_alone(peer, address, len, to),
+            false => Pulled::Unavailable,
+        }
+    }
+
+    /// Copies bytes of `peer` that are mapped here, perhaps past the caches; whether they are.
+    pub(in crate::shm) fn pull_in_place(
+        &mut self,
+        peer: PeerId,
+        at: Lies,
+        len: u64,
+        past: bool,
+        to: &mut Unpacker,
+    ) -> bool {
+        let Some(bytes) = self.in_place(peer, at, len) else { return false };
+        // SAFETY: the range was checked against the mapping; the destination is the caller's, who owns the
+        // request.
+        unsafe {
+            let bytes = RawBytes::new(bytes, len as usize);
+            if past {
+                copy::unpack_past(bytes, to)
+            } else {
+                to.unpack_from(bytes)
+            };
+        }
+        self.counters.bytes_in_place += len;
+        true
+    }
+
+    /// Has the kernel copy bytes out of the memory of `peer`.
+    pub(in crate::shm) fn pull_alone(
+        &mut self,
+        peer: PeerId,
+        from: u64,
+        len: u64,
+        to: &mut Unpacker,
+    ) -> Pulled {
+        let known = &self.peers[peer.0 as usize];
+        let (rank, Some(pid)) = (known.rank, known.readable) else { return Pulled::Unavailable };
+        let mut trial = to.clone();
+        match self.read_across(pid, from, len, &mut trial) {
+            Ok(()) => {
+                *to = trial;
+                self.counters.bytes_cross_memory += len;
+                Pulled::Done
+            }
+            Err(error) => {
+                tracing::info!(rank, %error, "cross-memory copy failed");
+                self.peers[peer.0 as usize].readable = None;
+                Pulled::Unavailable
+            }
+        }
+    }
+
+    /// Copies up to `len` bytes at an address of another process.
+    pub(in crate::shm) fn read_across(
+        &mut self,
+        pid: i32,
+        from: u64,
+        len: u64,
+        to: &mut Unpacker,
+    ) -> io::Result<()> {
+        let len = len.min(to.remaining());
+        if let Some((at, room)) = to.as_contiguous() {
+            let len = len.min(room) as usize;
+            // SAFETY: the request's memory is writable for `room` bytes.
+            unsafe { cma::read_exact(pid, from, at, len)? };
+            to.skip(len as u64);
+            return Ok(());
+        }
+        self.bounce.resize(BOUNCE_BYTES, 0);
+        let mut done = 0;
+        while done < len {
+            let n = (len - done).min(BOUNCE_BYTES as u64) as usize;
+            // SAFETY: the bounce buffer has `BOUNCE_BYTES` bytes.
+            unsafe { cma::read_exact(pid, from + done, self.bounce.as_mut_ptr(), n)? };
+            // SAFETY: the request's memory is writable.
+            unsafe { to.unpack_from(RawBytes::from(&self.bounce[..n])) };
+            done += n as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! Parts of boards that are closed, kept for boards that open: programs make communicators for a few calls, free
+//! them, and make others. New pages cost more than all those calls.
+//!
+//! Counters and cells have to be zeros when a board opens; where the bodies of pieces go, anything may lie.
+
+use std::collections::VecDeque;
+
+use crate::board::Layout;
+use crate::shm::Shm;
+use crate::sys::memory::PAGE;
+
+/// So many are kept at most: what has lain in them stays in memory.
+const KEPT: usize = 2;
+
+/// Those that are kept, by their sizes and offsets.
+#[derive(Default)]
+pub(in crate::shm) struct Parts(VecDeque<(u64, u64)>);
+
+impl Shm {
+    /// Memory of its own for this process's part of a board of `size` members.
+    pub(in crate::shm) fn take_part(&mut self, size: u32) -> Option<u64> {
+        let layout = Layout::new(size);
+        let len = layout.bytes() as u64;
+        if let Some(at) = self.parts.0.iter().position(|(kept, _)| *kept == len) {
+            let (_, part) = self.parts.0.remove(at)?;
+            let base = self.arena.allocated(part, len).ok()?;
+            // SAFETY: the part has so many bytes and is in no use: its board is closed, which all of its members
+            // have agreed to.
+            unsafe { base.write_bytes(0, layout.head_bytes()) };
+            return Some(part);
+        }
+        self.new_part(len).or_else(|| {
+            // There may be room where others lie that nobody uses.
+            self.give_back_parts();
+            self.new_part(len)
+        })
+    }
+
+    fn new_part(&mut self, len: u64) -> Option<u64> {
+        let part = self.allocator.take(len, PAGE as u64)?;
+        if self.arena.allocated(part, len).is_err() {
+            self.give_back(part);
+            return None;
+        }
+        Some(part)
+    }
+
+    /// The board of a part is closed.
+    pub(in crate::shm) fn keep_part(&mut self, part: u64) {
+        if let Some(len) = self.allocator.len_of(part) {
+            self.parts.0.push_back((len, part));
+        }
+        if self.parts.0.len() > KEPT
+            && let Some((_, oldest)) = self.parts.0.pop_front()
+        {
+            self.give_back(oldest);
+        }
+    }
+
+    /// Gives the memory of all parts back that nobody uses; whether there was any.
+    pub(in crate::shm) fn give_back_parts(&mut self) -> bool {
+        let kept = std::mem::take(&mut self.parts.0);
+        for (_, part) in &kept {
+            self.give_back(*part);
+        }
+        !kept.is_empty()
+    }
+}
