@@ -1,5 +1,5 @@
-//! Programs in simulated worlds: ranks are fibers of one thread, the network is a model that a seed drives, so that what
-//! fails once fails again. One binary, since each one has the whole library to compile.
+//! Programs in simulated worlds: ranks are fibers of one thread, and the network is a model that a seed drives, so that
+//! what fails once fails again. They are one binary, since each binary has the whole library to compile.
 
 mod calls;
 

@@ -1,24 +1,12 @@
 //! The tour, `docs/tour.md`: it is of use only as long as what it points at is there.
 //!
-//! Enters: words in code spans. A path, in which `…` stands for a folder in between, and a function, `name()` or
-//! `name!`, of the Rust file that was named last before it in the same paragraph. Leaves: what is not there.
+//! Enters: words in code spans. A path, and a function, `name()` or `name!`, of the Rust file that was named last before it in the same paragraph. Leaves: what is not there.
 
 use std::fs;
-use std::path::PathBuf;
 
-use super::{MAX_LINE, complain, root, walk};
+use super::{MAX_LINE, complain, root};
 
 const MAX_PAGE: usize = 120;
-
-/// Where a path leads, if anywhere: below `a`, in a folder or not, for `a/…/b`.
-fn find(path: &str) -> Option<PathBuf> {
-    let Some((folder, file)) = path.split_once("/…/") else {
-        return Some(root().join(path)).filter(|found| found.exists());
-    };
-    let mut files = Vec::new();
-    walk(&root().join(folder), &mut files);
-    files.into_iter().find(|found| found.ends_with(file))
-}
 
 /// Whether Rust code declares a function or macro.
 fn declares(text: &str, name: &str) -> bool {
@@ -31,12 +19,12 @@ fn missing(paragraph: &str) -> (Vec<String>, usize) {
     let (mut text, mut faults, mut functions) = (String::new(), Vec::new(), 0);
     for word in paragraph.split('`').skip(1).step_by(2) {
         if word.contains('/') {
-            match find(word) {
-                None => faults.push(format!("there is no {word}")),
-                Some(file) if word.ends_with(".rs") => {
-                    text = fs::read_to_string(file).expect("a source file is UTF-8");
+            match root().join(word) {
+                path if !path.exists() => faults.push(format!("there is no {word}")),
+                path if word.ends_with(".rs") => {
+                    text = fs::read_to_string(path).expect("a source file is UTF-8");
                 }
-                Some(_) => {}
+                _ => {}
             }
         } else if let Some(name) = word.strip_suffix("()").or_else(|| word.strip_suffix('!')) {
             functions += 1;
@@ -92,7 +80,7 @@ fn the_tour_leads_past_what_is_there() {
 #[test]
 fn what_the_tour_names_in_vain_is_seen() {
     let (faults, functions) = missing(
-        "In `testsuite/tests/…/tour.rs`: `missing()` and `gone()`, `twins!`, in `testsuite/gone.rs`.",
+        "In `testsuite/tests/tidy/tour.rs`: `missing()` and `gone()`, `twins!`, in `testsuite/gone.rs`.",
     );
     assert_eq!((faults.len(), functions), (3, 3), "{faults:?}");
 }
