@@ -10,6 +10,6 @@ mod blocking;
 pub(crate) mod groups;
 pub(crate) mod level;
 mod schedule;
-mod stages;
+pub(super) mod stages;
 
 pub(super) use schedule::plan;

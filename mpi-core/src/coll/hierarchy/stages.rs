@@ -17,7 +17,7 @@ use crate::fail;
 
 /// Among whom a stage is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Team {
+pub(in crate::coll) enum Team {
     /// The processes of the own group.
     Group,
     /// The leaders.
@@ -25,17 +25,17 @@ pub(super) enum Team {
 }
 
 /// A collective of a team.
-pub(super) struct Stage {
-    pub(super) team: Team,
-    pub(super) collective: Option<Collective>,
-    pub(super) problem: Problem,
+pub(in crate::coll) struct Stage {
+    pub(in crate::coll) team: Team,
+    pub(in crate::coll) collective: Option<Collective>,
+    pub(in crate::coll) problem: Problem,
     /// Bytes of type signature, as an algorithm is chosen by.
-    pub(super) bytes: i64,
+    pub(in crate::coll) bytes: i64,
     /// The send and the receive buffer, where it has them here.
-    pub(super) memory: [Option<Region>; 2],
+    pub(in crate::coll) memory: [Option<Region>; 2],
 }
 
-pub(super) enum Step {
+pub(in crate::coll) enum Step {
     Call(Stage),
     /// Copies from one region to another: from where, to where, how many units.
     Turn([Region; 2], Vec<[i64; 3]>),
@@ -43,15 +43,15 @@ pub(super) enum Step {
 
 /// What the regions of a call count.
 #[derive(Clone, Copy)]
-pub(super) struct Units {
+pub(in crate::coll) struct Units {
     /// Bytes in a unit.
-    pub(super) bytes: i64,
+    pub(in crate::coll) bytes: i64,
     /// How many a stage that only moves data counts for one of them.
-    pub(super) moved: i64,
+    pub(in crate::coll) moved: i64,
 }
 
 /// The stages of one process.
-pub(super) struct Stages<'a> {
+pub(in crate::coll) struct Stages<'a> {
     groups: &'a Groups,
     rank: usize,
     group: usize,
@@ -61,9 +61,9 @@ pub(super) struct Stages<'a> {
     front: usize,
     leads: bool,
     units: Units,
-    pub(super) steps: Vec<Step>,
+    pub(in crate::coll) steps: Vec<Step>,
     /// Lengths of scratch buffers.
-    pub(super) temps: Vec<i64>,
+    pub(in crate::coll) temps: Vec<i64>,
 }
 
 /// Which way blocks go: to a root, or from it.
@@ -86,7 +86,7 @@ impl<'a> Stages<'a> {
     ///
     /// # Errors
     /// The problem has none.
-    pub(super) fn of(
+    pub(in crate::coll) fn of(
         groups: &'a Groups,
         rank: usize,
         problem: &Problem,

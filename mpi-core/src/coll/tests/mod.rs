@@ -1,7 +1,11 @@
 //! Every algorithm against the definition of its collective, run by a simulated executor.
 
 mod between;
+mod candidates;
+mod choice;
+mod cost;
 mod data;
+mod events;
 mod movement;
 mod neighbors;
 mod nodes;
