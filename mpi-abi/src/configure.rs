@@ -103,6 +103,8 @@ pub(crate) fn selection(settings: &Settings) -> Result<Selection> {
         }
     }
     selection.checked = settings.coll_check;
+    selection.shape = settings.coll_shape;
+    selection.cache_ranks = settings.coll_cache_ranks;
     Ok(selection)
 }
 

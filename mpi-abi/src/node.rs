@@ -297,6 +297,10 @@ impl Port for NodePort {
         self.local.as_ref().and_then(Port::processor)
     }
 
+    fn place(&self) -> Option<[u32; 2]> {
+        self.local.as_ref().and_then(Port::place)
+    }
+
     fn now(&self) -> Duration {
         self.local.as_ref().map_or(Duration::ZERO, Port::now)
     }

@@ -393,6 +393,10 @@ pub trait Port: Transport {
     /// The processor on which this process always runs, where it is bound to a single one.
     fn processor(&self) -> Option<u32>;
 
+    /// The numbers of the socket and of the last-level cache on its node that this process always runs at, where that
+    /// is known.
+    fn place(&self) -> Option<[u32; 2]>;
+
     /// Time since some fixed point; never goes back.
     fn now(&self) -> Duration;
 

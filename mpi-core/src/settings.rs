@@ -88,6 +88,18 @@ choices! {
 }
 
 choices! {
+    /// How blocking collectives of one node go where its processes have several last-level caches.
+    CollShape {
+        /// Whichever costs least by the shape of the node.
+        Auto = "auto",
+        /// Everyone reads everyone.
+        Flat = "flat",
+        /// Within each cache, then from cache to cache.
+        Tree = "tree",
+    }
+}
+
+choices! {
     /// When connections of networks are made.
     ConnectMode {
         /// When something is first sent.
@@ -344,6 +356,10 @@ settings! {
         "Time of yielding before a wait sleeps";
     coll_check: bool = false, true,
         "Compare collective calls between their processes first, and name who disagrees";
+    coll_shape: CollShape = CollShape::Auto, true,
+        "How collectives go over the last-level caches of a node: flat, as a tree, or by what costs least";
+    coll_cache_ranks: u32 = 0, true,
+        "Ranks that take themselves for one last-level cache, two to a socket, to play several; 0 for the machine's";
     coll_table: String = String::new(), true,
         "File with the rules by which algorithms of collectives are chosen";
     coll_barrier: String = String::new(), true, "Algorithm of MPI_Barrier";

@@ -87,11 +87,13 @@ impl<P: Port> Process<P> {
         };
         let outer = self.comms.iter().map(|(_, comm)| comm).find(|comm| has(comm, call.context));
         match outer.filter(|_| call.collective.is_some()) {
-            Some(outer) => Call {
+            // A group may have groups.
+            Some(outer) => self.as_the_program_knows(Call {
                 comm: outer.name.to_string(),
+                context: outer.context,
                 collective: Some(outer.collective_number.wrapping_sub(1)),
                 ..call
-            },
+            }),
             None => call,
         }
     }

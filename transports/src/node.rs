@@ -444,6 +444,10 @@ impl Port for LocalPort {
         cpus::only()
     }
 
+    fn place(&self) -> Option<[u32; 2]> {
+        cpus::place()
+    }
+
     fn now(&self) -> Duration {
         self.start.elapsed()
     }

@@ -43,6 +43,12 @@ pub fn cache_bytes(cpu: usize, level: u32) -> Option<u64> {
     bytes(&caches(cpu).find(|cache| cache.level == level)?.read("size")?)
 }
 
+/// The CPUs that share a CPU's last cache before memory. Nothing where the kernel does not say.
+pub fn last_level_cpus(cpu: usize) -> Option<Vec<usize>> {
+    let last = caches(cpu).max_by_key(|cache| cache.level)?;
+    Some(cpu_list(&last.read("shared_cpu_list")?))
+}
+
 /// Bytes that the last cache between a CPU and memory holds. Nothing where the kernel does not say.
 pub fn last_level_bytes(cpu: usize) -> Option<u64> {
     let last = caches(cpu).max_by_key(|cache| cache.level)?;
@@ -74,6 +80,7 @@ mod tests {
                 if let Some(first) = cache(cpu, level) {
                     assert!(first <= cpu && cache(first, level) == Some(first));
                     assert_eq!(last_level_bytes(first), last_level_bytes(cpu));
+                    assert!(last_level_cpus(cpu).unwrap().contains(&cpu));
                     assert!(cache_bytes(cpu, level) <= last_level_bytes(cpu));
                 }
             }

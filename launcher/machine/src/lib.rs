@@ -11,7 +11,7 @@ mod mask;
 mod quota;
 
 pub use busy::others_running;
-pub use cache::{cache, cache_bytes, last_level_bytes};
+pub use cache::{cache, cache_bytes, last_level_bytes, last_level_cpus};
 pub use files::read_text;
 pub use mask::affinity;
 pub use quota::quota;

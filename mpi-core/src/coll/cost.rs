@@ -22,6 +22,8 @@ const LINE: f64 = 64.0;
 const HEAD: f64 = 16.0;
 /// A share of a vector is at least so long.
 const SHARE: f64 = 512.0;
+/// Shorter vectors are not cut into shares.
+const SHARED: f64 = 4096.0;
 /// A piece of a long message.
 const PIECE: f64 = (64 << 10) as f64;
 
@@ -65,6 +67,11 @@ pub enum Way {
     Shares,
     /// Within each group of [`Spread::split`], among their leaders, and within each group again.
     Tree,
+}
+
+impl Way {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Way; 3] = [Way::Flat, Way::Shares, Way::Tree];
 }
 
 /// A collective call; `bytes` are those of the message or vector, or of each block.
@@ -199,9 +206,10 @@ impl Node<'_> {
     /// A reduce-scatter, then a gather or an all-gather.
     fn shares(&self, Call { collective, bytes }: Call) -> Option<f64> {
         let (even, Costs { copy, reduce, .. }) = (bytes / self.n, *self.c);
-        let share = even.max(SHARE.min(bytes));
+        let share = even.max(SHARE);
         let sums = self.among_all(self.n - 1.0, share, reduce);
         match collective {
+            _ if bytes < SHARED => None,
             Collective::Reduce => Some(sums + self.to_one(even, copy)),
             Collective::Allreduce => {
                 // Where not all have a share everyone comes to those few at once.

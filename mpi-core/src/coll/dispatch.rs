@@ -37,7 +37,7 @@ impl<P: Port> Entry<'_, P> {
             }
         }
         if choice.algorithm == Algorithm::Nodes {
-            return self.run_by_stages(call);
+            return self.run_by_stages(call, Ok(()));
         }
         if self.selection.checked {
             choice = self.choose(call, Form::Nonblocking)?;
@@ -55,6 +55,9 @@ impl<P: Port> Entry<'_, P> {
                 Some(seat) => return self.over_board(seat, |_| Err(why.clone())),
                 None => choice = self.choose(call, Form::Blocking)?,
             }
+        }
+        if choice.algorithm == Algorithm::Nodes {
+            return self.run_by_stages(call, Err(why.clone()));
         }
         let tag = self.next_call(call.comm)?;
         let request = self.launch_failing(call, &choice, tag, why.clone())?;
@@ -109,7 +112,16 @@ impl<P: Port> Process<P> {
     pub(super) fn choose(&self, call: &Prepared, form: Form) -> Result<Choice> {
         let state = self.comm(call.comm)?;
         let Some(collective) = call.collective else { return Ok(Choice::ONLY) };
-        Ok(self.selection.select(&self.shape(call, state, collective, form)))
+        let mut choice = self.selection.select(&self.shape(call, state, collective, form));
+        if let Some(by_cost) = &state.by_cost
+            && choice.algorithm.is_board()
+            && !self.selection.is_forced(collective)
+        {
+            let at_once = form == Form::Blocking && !self.selection.checked;
+            let fits = at_once && state.level.as_ref().is_some_and(|level| suits(call, level));
+            by_cost.choose(collective, call.bytes, fits, &mut choice.algorithm);
+        }
+        Ok(choice)
     }
 
     /// What an algorithm is chosen by.
@@ -145,6 +157,7 @@ impl<P: Port> Process<P> {
             commutative: !call.data.needs_order(),
             board: fit && board,
             nodes: (at_once || form != Form::Blocking)
+                && state.by_cost.is_none()
                 && state.level.as_ref().is_some_and(|level| suits(call, level)),
             blocking: at_once,
         }

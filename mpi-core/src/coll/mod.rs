@@ -12,6 +12,7 @@ mod alone;
 mod between;
 pub(crate) mod board;
 pub mod builder;
+pub(crate) mod by_cost;
 pub mod calls;
 mod check;
 mod checked;

@@ -95,6 +95,12 @@ impl Places {
         Places::Even(place, 0, 1)
     }
 
+    /// Blocks alike, of which the first two are these.
+    pub(super) fn even(first: Place, second: Option<Place>, count: usize) -> Places {
+        let to = second.map_or(first.address, |second| second.address);
+        Places::Even(first, (to.0 as i64).wrapping_sub(first.address.0 as i64), count)
+    }
+
     /// The block at `index`, if there is one.
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<Place> {

@@ -8,6 +8,7 @@ use super::menu::Collective;
 pub use super::shape::{Choice, Shape};
 use super::table::{self, Rule};
 use crate::error::{Error, ErrorClass, Result};
+use crate::settings::CollShape;
 use std::sync::{Arc, LazyLock};
 
 /// The rules in force.
@@ -22,6 +23,10 @@ pub struct Selection {
     pub patience: u32,
     /// Calls are compared between their processes before they begin (see `check`).
     pub checked: bool,
+    /// Which ways over several last-level caches are taken.
+    pub shape: CollShape,
+    /// So many ranks play that they share a last-level cache, and two caches a socket; 0 for what the machine says.
+    pub cache_ranks: u32,
     /// See [`Selection::board_below`], by collective.
     boards: Vec<i64>,
 }
@@ -30,7 +35,8 @@ pub struct Selection {
 static COMPILED_IN: LazyLock<Selection> = LazyLock::new(|| {
     let count = Collective::ALL.len();
     let (rules, forced, boards) = (vec![[].into(); count], vec![None; count], vec![-1; count]);
-    Selection { rules, forced, patience: 1, checked: false, boards }
+    let shape = CollShape::Auto;
+    Selection { rules, forced, patience: 1, checked: false, shape, cache_ranks: 0, boards }
         .with_table(include_str!("default_table.toml"), "default_table.toml")
         .expect("a test parses the compiled-in table")
 });
@@ -86,6 +92,11 @@ impl Selection {
     #[inline]
     pub(super) fn board_below(&self, collective: Collective) -> i64 {
         self.boards[collective as usize]
+    }
+
+    /// Whether a collective goes by one algorithm wherever that can serve.
+    pub(super) fn is_forced(&self, collective: Collective) -> bool {
+        self.forced[collective as usize].is_some()
     }
 
     /// The first rule that applies to `shape` and whose algorithm can serve it.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::attributes::AttributeList;
 use crate::coll::board::{BoardState, Lead};
+use crate::coll::by_cost::ByCost;
 use crate::coll::hierarchy::level::Level;
 use crate::constants::{Comparison, Special};
 use crate::errhandler::ERRORS_ARE_FATAL;
@@ -65,8 +66,11 @@ pub struct Comm {
     pub(crate) held: held::Held,
     /// Its board.
     pub(crate) board: BoardState,
-    /// Its groups, one a node, where that is known and there are several.
+    /// Its groups, one a node, where that is known and there are several; on one node one a last-level cache, or a
+    /// socket.
     pub(crate) level: Option<Arc<Level>>,
+    /// On one node, how its collectives go over several last-level caches.
+    pub(crate) by_cost: Option<Arc<ByCost>>,
     /// The largest number of its processes on one node; 0 where that is not known.
     pub ranks_per_node: u32,
     /// How many processes share a processor, at most; 1 where that is not known.
@@ -107,6 +111,7 @@ impl Comm {
             held: held::Held::default(),
             board: BoardState::Untried,
             level: None,
+            by_cost: None,
             ranks_per_node: 0,
             share: 1,
             beside: Vec::new(),
@@ -144,7 +149,7 @@ impl Comm {
     /// Whether it has a board, be it one that is of no more use.
     #[inline]
     pub(crate) fn has_board(&self) -> bool {
-        matches!(self.board, BoardState::Open(_) | BoardState::Failed(_))
+        matches!(self.board, BoardState::Open(_) | BoardState::Divided(_) | BoardState::Failed(_))
     }
 
     /// Whether a blocking collective with so many bytes (0 if the processes do not all know them) may go over a
@@ -152,7 +157,7 @@ impl Comm {
     #[inline]
     pub(crate) fn may_have_board(&self, patience: u32, bytes: i64) -> bool {
         match self.board {
-            BoardState::Open(_) | BoardState::Failed(_) => true,
+            BoardState::Open(_) | BoardState::Divided(_) | BoardState::Failed(_) => true,
             BoardState::Untried => {
                 let calls = i64::from(self.collective_number) + bytes / WEIGHTY_BYTES;
                 self.size() > 1 && calls >= i64::from(self.size() / 4 * patience)

@@ -423,6 +423,10 @@ impl Port for SimPort {
         Some(self.id().0 % processors)
     }
 
+    fn place(&self) -> Option<[u32; 2]> {
+        None
+    }
+
     fn now(&self) -> Duration {
         Duration::from_nanos(self.network.borrow().now())
     }

@@ -188,7 +188,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<RequestHandle> {
         let state = self.comm(call.comm)?;
         let board = match state.board {
-            BoardState::Open(board) => board,
+            BoardState::Open(board) | BoardState::Divided(board) => board,
             BoardState::Failed(class) => return Err(failed_before(class)),
             _ => unreachable!("a board is chosen where there is one"),
         };

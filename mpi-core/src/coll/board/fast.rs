@@ -15,6 +15,7 @@ use super::task::{Job, Streams};
 use super::work::WaitFor;
 use crate::boards::{Audience, MAPPED_BYTES, Source};
 use crate::buffer::UserBuffer;
+use crate::coll::cost::Way;
 use crate::coll::menu::Collective;
 use crate::datatype::dense_size;
 use crate::entry::Entry;
@@ -57,9 +58,24 @@ impl<P: Port> Process<P> {
         bytes: impl FnOnce(usize) -> usize,
     ) -> Option<Seat> {
         let state = self.comms.find(comm)?;
-        let BoardState::Open(board) = state.board else { return None };
+        let BoardState::Open(board) = state.board else {
+            return self.divided_seat(collective, comm, bytes(state.size() as usize) as i64);
+        };
         let bytes = bytes(state.size() as usize) as i64;
         let is_served = bytes <= self.selection.board_below(collective) && state.remote.is_none();
+        is_served.then(|| Seat::new(board, comm, state))
+    }
+
+    /// The same where processes have several last-level caches, of calls that go flat there.
+    #[cold]
+    #[inline(never)]
+    fn divided_seat(&self, collective: Collective, comm: CommHandle, bytes: i64) -> Option<Seat> {
+        let state = self.comms.find(comm)?;
+        let (BoardState::Divided(board), Some(by_cost)) = (state.board, &state.by_cost) else {
+            return None;
+        };
+        let is_flat = by_cost.way(collective, bytes) == Way::Flat;
+        let is_served = is_flat && bytes <= self.selection.board_below(collective);
         is_served.then(|| Seat::new(board, comm, state))
     }
 

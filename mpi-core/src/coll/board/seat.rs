@@ -1,6 +1,6 @@
 //! How a communicator gets its board: all members meet all others, each takes memory for its part,
 //! and one exchange of messages tells everybody where the parts are, or that somebody has none, who
-//! is near whom, and whether processes share processors.
+//! is near whom, whether processes share processors, and which last-level cache each one has.
 
 use crate::boards::{BoardId, Boards, Meeting};
 use crate::comm::Comm;
@@ -21,6 +21,8 @@ pub(crate) enum BoardState {
     None,
     /// This one.
     Open(BoardId),
+    /// The same, of processes with several last-level caches: some calls do not go flat.
+    Divided(BoardId),
     /// It had one, where an operation failed with this class.
     Failed(ErrorClass),
 }
@@ -81,6 +83,9 @@ const SHARE: u32 = 32;
 const SHARE_MOST: u32 = 0xffff;
 /// From this bit on: one more than the processor that this process is bound to, or 0.
 const PROCESSOR: u32 = 48;
+/// In place of a last-level cache: it is not known. Else it stands one higher, and its socket from this bit on.
+const NO_PLACE: u64 = 0;
+const SOCKET: u32 = 32;
 
 impl<P: Port> Entry<'_, P> {
     /// This process's place at the board of `comm`, which is opened if that was never tried.
@@ -89,7 +94,9 @@ impl<P: Port> Entry<'_, P> {
     pub(in crate::coll) fn seat(&mut self, comm: CommHandle) -> Result<Option<Seat>> {
         let state = self.comm(comm)?;
         match state.board {
-            BoardState::Open(board) => Ok(Some(Seat::new(board, comm, state))),
+            BoardState::Open(board) | BoardState::Divided(board) => {
+                Ok(Some(Seat::new(board, comm, state)))
+            }
             BoardState::Untried => self.open_seat(comm),
             BoardState::Failed(class) => Err(failed_before(class)),
             BoardState::Opening | BoardState::None => Ok(None),
@@ -114,6 +121,7 @@ impl<P: Port> Entry<'_, P> {
         let opened = self.try_to_open(comm, affords);
         let state = self.comm_mut(comm)?;
         state.board = match opened {
+            Ok(Some(board)) if state.by_cost.is_some() => BoardState::Divided(board),
             Ok(Some(board)) => BoardState::Open(board),
             Ok(None) | Err(_) => BoardState::None,
         };
@@ -144,31 +152,40 @@ impl<P: Port> Entry<'_, P> {
         };
         let share = u64::from(self.port.share().min(SHARE_MOST)) << SHARE;
         let processor = self.port.processor().map_or(0, |at| (u64::from(at) + 1) << PROCESSOR);
-        let own = [part.unwrap_or(NO_PART), u64::from(first) | share | processor];
+        let place = self.cache_place().map_or(NO_PLACE, |[socket, cache]| {
+            1 + (u64::from(cache) | u64::from(socket) << SOCKET)
+        });
+        let own = [part.unwrap_or(NO_PART), u64::from(first) | share | processor, place];
         let told = self.allgather_words(comm, own);
-        let told_parts = told.iter().flatten().map(|[part, _]| *part);
+        let told_parts = told.iter().flatten().map(|[part, ..]| *part);
         let parts: Vec<(PeerId, u64)> = members.into_iter().zip(told_parts).collect();
         let all = told.is_ok() && parts.iter().all(|(_, part)| *part != NO_PART);
         if let (Some(part), false) = (part, all) {
             self.port.memory_mut().drop_part(part);
         }
         let told = told?;
-        let beside = |(_, [_, word]): &(u32, &[u64; 2])| match (word >> PROCESSOR, processor) {
+        let beside = |(_, [_, word, _]): &(u32, &[u64; 3])| match (word >> PROCESSOR, processor) {
             (0, _) | (_, 0) => true,
             (other, own) => other == own >> PROCESSOR,
         };
         let others = (0..).zip(&told).filter(|(other, _)| *other != rank);
         let beside: Vec<u32> = others.filter(beside).map(|(other, _)| other).collect();
         let state = self.comm_mut(comm)?;
-        let share = told.iter().map(|[_, word]| (word >> SHARE) as u32 & SHARE_MOST).max();
+        let share = told.iter().map(|[_, word, _]| (word >> SHARE) as u32 & SHARE_MOST).max();
         state.share = share.unwrap_or(1);
         if state.share > 1 {
             state.beside = beside;
         }
-        let firsts: Vec<u32> = told.into_iter().map(|[_, first]| first as u32).collect();
+        let firsts: Vec<u32> = told.iter().map(|[_, first, _]| *first as u32).collect();
         self.take_nodes(comm, &firsts)?;
         if !all {
             return Ok(None);
+        }
+        let place = |[_, _, place]: &[u64; 3]| {
+            place.checked_sub(1).map(|place| [(place >> SOCKET) as u32, place as u32])
+        };
+        if let Some(places) = told.iter().map(place).collect::<Option<Vec<_>>>() {
+            self.take_caches(comm, &places)?;
         }
         match self.port.memory_mut().open_board(rank, mark, &parts) {
             Some(board) => Ok(Some(board)),
@@ -181,18 +198,21 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// What every process of `comm` has in `own`, by rank.
-    fn allgather_words(&mut self, comm: CommHandle, own: [u64; 2]) -> Result<Vec<[u64; 2]>> {
+    fn allgather_words(&mut self, comm: CommHandle, own: [u64; 3]) -> Result<Vec<[u64; 3]>> {
         let own: Vec<u8> = own.into_iter().flat_map(u64::to_le_bytes).collect();
         let all = self.allgather_bytes(comm, &own)?;
         let word = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-        Ok(all.chunks_exact(16).map(|words| [word(&words[..8]), word(&words[8..])]).collect())
+        let words = |bytes: &[u8]| [word(bytes), word(&bytes[8..]), word(&bytes[16..])];
+        Ok(all.chunks_exact(24).map(words).collect())
     }
 
     /// Members have nothing more to say to each other on this board: the memory goes back when all
     /// of them have come as far, which an operation of its own finds out.
     pub(crate) fn leave_board(&mut self, comm: CommHandle) -> Result<()> {
         let state = self.comm(comm)?;
-        let BoardState::Open(board) = state.board else { return Ok(()) };
+        let (BoardState::Open(board) | BoardState::Divided(board)) = state.board else {
+            return Ok(());
+        };
         // Operations that have begun end as far as this, since the others have begun them too.
         let seat = Seat::new(board, comm, state);
         if self.finish_begun(seat).is_err() {

@@ -20,9 +20,13 @@ use crate::port::Port;
 static HERE: u8 = 1;
 
 impl<P: Port> Entry<'_, P> {
-    /// Runs a collective operation node by node.
+    /// Runs a collective operation by its groups, or takes part in it only to say that it has failed here.
     #[cold]
-    pub(in crate::coll) fn run_by_stages(&mut self, call: &Prepared) -> Result<()> {
+    pub(in crate::coll) fn run_by_stages(
+        &mut self,
+        call: &Prepared,
+        so_far: Result<()>,
+    ) -> Result<()> {
         self.next_call(call.comm)?;
         let state = self.comm(call.comm)?;
         let (rank, level) = (state.rank as usize, state.level.clone());
@@ -30,7 +34,8 @@ impl<P: Port> Entry<'_, P> {
         let unit = call.data.unit();
         let units = Units { bytes: unit, moved: unit };
         let Stages { steps, temps, .. } = Stages::of(&level.groups, rank, &call.problem, units)?;
-        let (mut memory, mut outcome) = match self.scratch(call, temps) {
+        let scratch = so_far.and_then(|()| self.scratch(call, temps));
+        let (mut memory, mut outcome) = match scratch {
             Ok(memory) => (memory, Ok(())),
             Err(error) => (Memory::Failed, Err(error)),
         };
@@ -116,6 +121,15 @@ impl<P: Port> Entry<'_, P> {
         let Some(cut) = cut else { return self.place(call, memory, region).map(Places::one) };
         let unit = call.data.unit();
         let part = |block| region.slice(cut.start(block) / unit, cut.len(block) / unit);
+        if cut.only_len().is_some() && cut.count() > 0 {
+            // Of which a stage by groups takes several as one.
+            let first = self.place(call, memory, part(0))?;
+            let second = match cut.count() {
+                1 => None,
+                _ => Some(self.place(call, memory, part(1))?),
+            };
+            return Ok(Places::even(first, second, cut.count()));
+        }
         let places = (0..cut.count()).map(|block| self.place(call, memory, part(block)));
         places.collect::<Result<_>>().map(Places::Each)
     }

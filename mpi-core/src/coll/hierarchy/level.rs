@@ -30,7 +30,12 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Gives `comm` a level, of groups that are called so.
-    fn divide(&mut self, comm: CommHandle, groups: Groups, called: &str) -> Result<()> {
+    pub(in crate::coll) fn divide(
+        &mut self,
+        comm: CommHandle,
+        groups: Groups,
+        called: &str,
+    ) -> Result<()> {
         if groups.count() == 1 || groups.largest() == 1 {
             return Ok(());
         }

@@ -1,0 +1,118 @@
+//! Which way the collectives of a communicator go over several last-level caches of one node: what costs least, once it
+//! was counted for a collective and a class of sizes.
+//!
+//! Enters: the socket and the cache of each process, which all have told each other, so that all choose alike. Leaves:
+//! the groups of a tree, and choices instead of the table's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::cost::{Call, Costs, Way, cheapest, ways};
+use super::hierarchy::groups::Groups;
+use super::menu::{Algorithm, Collective};
+use super::spread::Spread;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::CommHandle;
+use crate::port::Port;
+use crate::process::Process;
+use crate::settings::CollShape;
+
+/// Classes of sizes: none, and from each power of two to the next; the last one has no end.
+const CLASSES: usize = 26;
+/// Last-level caches of a socket that ranks play.
+const CACHES_PLAYED: u32 = 2;
+
+/// The ways of a communicator.
+pub(crate) struct ByCost {
+    spread: Spread,
+    shape: CollShape,
+    /// By collective and class: one more than a way's number, or 0 where it was not asked for.
+    found: [[AtomicU8; CLASSES]; Collective::ALL.len()],
+}
+
+impl ByCost {
+    fn new(spread: Spread, shape: CollShape) -> ByCost {
+        let none = |_| std::array::from_fn(|_| AtomicU8::new(0));
+        ByCost { spread, shape, found: std::array::from_fn(none) }
+    }
+
+    /// Puts what costs least in place of what the table has for a board. A tree has to fit the call.
+    #[cold]
+    pub(super) fn choose(
+        &self,
+        collective: Collective,
+        bytes: i64,
+        fits: bool,
+        algorithm: &mut Algorithm,
+    ) {
+        match self.way(collective, bytes) {
+            Way::Tree if fits => *algorithm = Algorithm::Nodes,
+            Way::Tree => {}
+            Way::Flat => *algorithm = Algorithm::Board,
+            Way::Shares => *algorithm = Algorithm::BoardShares,
+        }
+    }
+
+    /// How a call with so many bytes goes.
+    pub(super) fn way(&self, collective: Collective, bytes: i64) -> Way {
+        let class = (64 - bytes.leading_zeros() as usize).min(CLASSES - 1);
+        let found = &self.found[collective as usize][class];
+        let known = Way::ALL.get(usize::from(found.load(Ordering::Relaxed)).wrapping_sub(1));
+        known.copied().unwrap_or_else(|| {
+            let way = self.count(collective, if class == 0 { 0 } else { 1 << (class - 1) });
+            found.store(way as u8 + 1, Ordering::Relaxed);
+            way
+        })
+    }
+
+    fn count(&self, collective: Collective, bytes: i64) -> Way {
+        let is_tree = self.shape == CollShape::Tree && self.spread.split().is_some();
+        if is_tree && ways(collective).contains(&Way::Tree) {
+            return Way::Tree;
+        }
+        use Collective::{Allgather, Alltoall, Gather, Scatter};
+        // What has a block for each process is counted by the block.
+        let has_blocks = matches!(collective, Gather | Scatter | Allgather | Alltoall);
+        let bytes = bytes as f64 / if has_blocks { self.spread.ranks as f64 } else { 1.0 };
+        cheapest(Call { collective, bytes }, self.spread, &Costs::SERVER).0
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// The socket and the last-level cache of this process, if they are known or played.
+    pub(super) fn cache_place(&self) -> Option<[u32; 2]> {
+        match self.selection.cache_ranks {
+            0 => self.port.place(),
+            ranks => {
+                let cache = self.identity.rank / ranks;
+                Some([cache / CACHES_PLAYED, cache])
+            }
+        }
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Notes the socket and the last-level cache of each process of `comm`, all of one node. Where they share
+    /// processors flat is the form with the fewest turns.
+    pub(super) fn take_caches(&mut self, comm: CommHandle, places: &[[u32; 2]]) -> Result<()> {
+        let (spread, shape) = (Spread::of(places), self.selection.shape);
+        let is_crowded = self.comm(comm)?.share > 1;
+        let is_flat = shape == CollShape::Flat || is_crowded && shape == CollShape::Auto;
+        let Some([near, leaders]) = spread.split().filter(|_| !is_flat) else { return Ok(()) };
+        let by_cache = spread.of_cache > 1;
+        let key = |place: &[u32; 2]| if by_cache { *place } else { [place[0], 0] };
+        let first = |place| places.iter().position(|other| key(other) == key(place));
+        let firsts: Option<Vec<u32>> =
+            places.iter().map(|place| first(place).map(|first| first as u32)).collect();
+        let Some(groups) = firsts.and_then(|firsts| Groups::new(&firsts)) else { return Ok(()) };
+        self.divide(comm, groups, if by_cache { "cache" } else { "socket" })?;
+        let Some(level) = self.comm(comm)?.level.clone() else { return Ok(()) };
+        for (comm, spread) in [(comm, spread), (level.within, near), (level.across, leaders)] {
+            if !comm.is_null() {
+                self.comm_mut(comm)?.by_cost = Some(Arc::new(ByCost::new(spread, shape)));
+            }
+        }
+        Ok(())
+    }
+}
