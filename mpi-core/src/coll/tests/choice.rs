@@ -1,8 +1,12 @@
 //! What [`cost`](crate::coll::cost) chooses against a simulated node: two sockets of 64 processors each, 8 to a
-//! last-level cache.
+//! last-level cache; and the page that tells it.
+
+use std::fmt::Write;
+use std::path::PathBuf;
 
 use super::candidates::programs;
 use super::events::{Place, run};
+use super::map::{Map, name, picture, size};
 use crate::coll::cost::{Call, Costs, Spread, Way, cheapest, cost, ways};
 use crate::coll::menu::Collective;
 
@@ -67,8 +71,8 @@ impl Case {
 fn cases(collectives: &[Collective], stride: impl Fn(u32) -> u32) -> Vec<Case> {
     let mut cases = Vec::new();
     for &collective in collectives {
-        for bytes in BYTES {
-            let bytes = if collective == Collective::Barrier { 0 } else { bytes };
+        let sizes = if collective == Collective::Barrier { &[0][..] } else { &BYTES };
+        for &bytes in sizes {
             let of = |ranks: &u32| Case::new(collective, bytes, &places(*ranks, stride(*ranks)));
             cases.extend(RANKS.iter().map(of));
         }
@@ -85,9 +89,77 @@ fn complain(cases: &[Case]) {
     assert!(faults.is_empty(), "{faults}");
 }
 
+/// The generated rows of the page.
+fn rows(cases: &[Case]) -> String {
+    let mut rows = String::new();
+    let us = |ns: f64| format!("{:.2}", ns / 1000.0);
+    for case in cases {
+        let (way, counted, simulated) = case.priced[0];
+        let others =
+            case.priced[1..].iter().map(|(way, _, ns)| format!("{} {}", name(*way), us(*ns)));
+        let others: Vec<String> = others.collect();
+        let _ = writeln!(
+            rows,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            case.collective,
+            size(case.bytes),
+            case.ranks,
+            name(way),
+            us(counted),
+            us(simulated),
+            us(case.best()),
+            others.join(", ")
+        );
+    }
+    rows
+}
+
+/// What is chosen for a collective, from 2 ranks to all of the node.
+fn map(collective: Collective) -> Map {
+    let ranks: Vec<u32> = (1..=NODE.ilog2()).map(|power| 1 << power).collect();
+    let bytes: Vec<usize> = match collective {
+        Collective::Barrier => vec![0],
+        _ => (3..=22).map(|power| 1 << power).collect(),
+    };
+    let choose = |bytes: usize, ranks: u32| {
+        let call = Call { collective, bytes: bytes as f64 };
+        cheapest(call, Spread::of(&places(ranks, 1)), &Costs::SERVER).0
+    };
+    let row = |bytes: &usize| ranks.iter().map(|ranks| choose(*bytes, *ranks)).collect::<Vec<_>>();
+    let chosen = bytes.iter().flat_map(row).collect();
+    Map { name: collective.to_string(), ranks, bytes, chosen }
+}
+
+fn file(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../docs/lab", name].iter().collect()
+}
+
+/// The page and its plot as they should be: what people have written ends with the head of the table.
+fn pages(cases: &[Case]) -> [(PathBuf, String); 2] {
+    const HEAD: &str = "| --- |\n";
+    let page = std::fs::read_to_string(file("model.md")).expect("docs/lab/model.md");
+    let end = page.rfind(HEAD).expect("the head of a table") + HEAD.len();
+    let page = page[..end].to_owned() + &rows(cases);
+    [(file("model.md"), page), (file("model.svg"), picture(&TOLD.map(map)))]
+}
+
 #[test]
 fn what_is_chosen_is_near_the_best_of_a_simulated_node() {
-    complain(&cases(&TOLD, |_| 1));
+    let cases = cases(&TOLD, |_| 1);
+    complain(&cases);
+    for (file, text) in pages(&cases) {
+        let there = std::fs::read_to_string(&file).unwrap_or_default();
+        let cure = "cargo test -p mpi-core write_the_page -- --ignored";
+        assert!(there == text, "{} is not what is counted: {cure}", file.display());
+    }
+}
+
+#[test]
+#[ignore = "writes docs/lab/model.md and its plot"]
+fn write_the_page() {
+    for (file, text) in pages(&cases(&TOLD, |_| 1)) {
+        std::fs::write(file, text).expect("docs/lab");
+    }
 }
 
 #[test]

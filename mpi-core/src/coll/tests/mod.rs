@@ -6,6 +6,7 @@ mod choice;
 mod cost;
 mod data;
 mod events;
+mod map;
 mod movement;
 mod neighbors;
 mod nodes;
