@@ -4,6 +4,7 @@
 mod calls;
 
 mod begun;
+mod caches;
 mod coll;
 mod gathers;
 mod hostile;

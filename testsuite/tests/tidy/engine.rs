@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{complain, root};
 
 /// Where it lies.
-const ENGINE: [&str; 20] = [
+const ENGINE: &[&str] = &[
     "transports/src/shm",
     "transports/src/board",
     "transports/src/profile.rs",
