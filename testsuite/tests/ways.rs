@@ -36,6 +36,30 @@ fn programs_run_whichever_way_messages_go() {
     batch.verdict().unwrap();
 }
 
+/// Collectives of all kinds, in good and bad order.
+const COLLECTIVES: [&str; 9] = [
+    "alltoall",
+    "bcast",
+    "gather",
+    "icollectives",
+    "many",
+    "pcollectives",
+    "reduce",
+    "scan",
+    "scatter",
+];
+
+/// On one machine, whose ranks may share processors, caches are played.
+#[test]
+fn collectives_go_from_cache_to_cache() {
+    let mut batch = Batch::compile(&folder("caches"), &COLLECTIVES).expect("programs that compile");
+    for (shape, ranks) in [("tree", "2"), ("tree", "3"), ("auto", "2")] {
+        let settings = [("FERRITE_COLL_SHAPE", shape), ("FERRITE_COLL_CACHE_RANKS", ranks)];
+        batch.run(&format!("{settings:?}"), &|| programs::with(&settings), &|_| vec![5, 8]);
+    }
+    batch.verdict().unwrap();
+}
+
 /// A command that runs the words added to it on one of the processors that this process may use.
 fn on_one_processor() -> Command {
     let status = fs::read_to_string("/proc/self/status").expect("this process's own status");
