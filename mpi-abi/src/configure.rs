@@ -6,7 +6,7 @@ use std::io;
 use mpi_core::coll::menu::Collective;
 use mpi_core::coll::select::Selection;
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::settings::{ConfigFile, Settings, TransportWish, config_paths};
+use mpi_core::settings::{CollShape, ConfigFile, Settings, TransportWish, config_paths};
 use transports::node::{Choice, Network, Wish};
 
 /// The settings of this process.
@@ -103,7 +103,11 @@ pub(crate) fn selection(settings: &Settings) -> Result<Selection> {
         }
     }
     selection.checked = settings.coll_check;
-    selection.shape = settings.coll_shape;
+    selection.tree = match settings.coll_shape {
+        CollShape::Auto => None,
+        CollShape::Flat => Some(false),
+        CollShape::Tree => Some(true),
+    };
     selection.cache_ranks = settings.coll_cache_ranks;
     Ok(selection)
 }

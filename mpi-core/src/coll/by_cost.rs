@@ -16,7 +16,6 @@ use crate::error::Result;
 use crate::handle::CommHandle;
 use crate::port::Port;
 use crate::process::Process;
-use crate::settings::CollShape;
 
 /// Classes of sizes: none, and from each power of two to the next; the last one has no end.
 const CLASSES: usize = 26;
@@ -26,15 +25,16 @@ const CACHES_PLAYED: u32 = 2;
 /// The ways of a communicator.
 pub(crate) struct ByCost {
     spread: Spread,
-    shape: CollShape,
+    /// A tree goes wherever it can, whatever it costs.
+    only_tree: bool,
     /// By collective and class: one more than a way's number, or 0 where it was not asked for.
     found: [[AtomicU8; CLASSES]; Collective::ALL.len()],
 }
 
 impl ByCost {
-    fn new(spread: Spread, shape: CollShape) -> ByCost {
+    fn new(spread: Spread, only_tree: bool) -> ByCost {
         let none = |_| std::array::from_fn(|_| AtomicU8::new(0));
-        ByCost { spread, shape, found: std::array::from_fn(none) }
+        ByCost { spread, only_tree, found: std::array::from_fn(none) }
     }
 
     /// Puts what costs least in place of what the table has for a board. A tree has to fit the call.
@@ -67,7 +67,7 @@ impl ByCost {
     }
 
     fn count(&self, collective: Collective, bytes: i64) -> Way {
-        let is_tree = self.shape == CollShape::Tree && self.spread.split().is_some();
+        let is_tree = self.only_tree && self.spread.split().is_some();
         if is_tree && ways(collective).contains(&Way::Tree) {
             return Way::Tree;
         }
@@ -96,9 +96,9 @@ impl<P: Port> Entry<'_, P> {
     /// Notes the socket and the last-level cache of each process of `comm`, all of one node. Where they share
     /// processors flat is the form with the fewest turns.
     pub(super) fn take_caches(&mut self, comm: CommHandle, places: &[[u32; 2]]) -> Result<()> {
-        let (spread, shape) = (Spread::of(places), self.selection.shape);
+        let (spread, tree) = (Spread::of(places), self.selection.tree);
         let is_crowded = self.comm(comm)?.share > 1;
-        let is_flat = shape == CollShape::Flat || is_crowded && shape == CollShape::Auto;
+        let is_flat = !tree.unwrap_or(!is_crowded);
         let Some([near, leaders]) = spread.split().filter(|_| !is_flat) else { return Ok(()) };
         let by_cache = spread.of_cache > 1;
         let key = |place: &[u32; 2]| if by_cache { *place } else { [place[0], 0] };
@@ -110,7 +110,8 @@ impl<P: Port> Entry<'_, P> {
         let Some(level) = self.comm(comm)?.level.clone() else { return Ok(()) };
         for (comm, spread) in [(comm, spread), (level.within, near), (level.across, leaders)] {
             if !comm.is_null() {
-                self.comm_mut(comm)?.by_cost = Some(Arc::new(ByCost::new(spread, shape)));
+                self.comm_mut(comm)?.by_cost =
+                    Some(Arc::new(ByCost::new(spread, tree == Some(true))));
             }
         }
         Ok(())

@@ -8,7 +8,6 @@ use super::menu::Collective;
 pub use super::shape::{Choice, Shape};
 use super::table::{self, Rule};
 use crate::error::{Error, ErrorClass, Result};
-use crate::settings::CollShape;
 use std::sync::{Arc, LazyLock};
 
 /// The rules in force.
@@ -23,8 +22,8 @@ pub struct Selection {
     pub patience: u32,
     /// Calls are compared between their processes before they begin (see `check`).
     pub checked: bool,
-    /// Which ways over several last-level caches are taken.
-    pub shape: CollShape,
+    /// Whether calls go over several last-level caches as a tree, where one can; without a word where it costs least.
+    pub tree: Option<bool>,
     /// So many ranks play that they share a last-level cache, and two caches a socket; 0 for what the machine says.
     pub cache_ranks: u32,
     /// See [`Selection::board_below`], by collective.
@@ -35,8 +34,7 @@ pub struct Selection {
 static COMPILED_IN: LazyLock<Selection> = LazyLock::new(|| {
     let count = Collective::ALL.len();
     let (rules, forced, boards) = (vec![[].into(); count], vec![None; count], vec![-1; count]);
-    let shape = CollShape::Auto;
-    Selection { rules, forced, patience: 1, checked: false, shape, cache_ranks: 0, boards }
+    Selection { rules, forced, patience: 1, checked: false, tree: None, cache_ranks: 0, boards }
         .with_table(include_str!("default_table.toml"), "default_table.toml")
         .expect("a test parses the compiled-in table")
 });

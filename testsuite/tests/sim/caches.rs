@@ -6,13 +6,12 @@ use crate::calls::{Call, INT64, SUM, live, memory, prepare};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::error::ErrorClass;
-use mpi_core::settings::CollShape;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
 
 /// So many ranks play that they share a cache, and every communicator gets a board at once.
-fn play(mpi: &mut SimEntry<'_>, cache_ranks: u32, shape: CollShape) {
+fn play(mpi: &mut SimEntry<'_>, cache_ranks: u32, tree: Option<bool>) {
     mpi.selection.cache_ranks = cache_ranks;
-    mpi.selection.shape = shape;
+    mpi.selection.tree = tree;
     mpi.selection.patience = 0;
 }
 
@@ -39,10 +38,10 @@ fn served(collective: &Collective) -> bool {
 fn what_goes_from_cache_to_cache_gives_the_right_answer() {
     for collective in Collective::ALL.iter().copied().filter(served) {
         for (ranks, cache_ranks) in [(4, 2), (7, 3), (9, 2), (16, 3)] {
-            for shape in [CollShape::Tree, CollShape::Auto] {
+            for tree in [Some(true), None] {
                 let [first, second] = [0; 2].map(|_| calls_of(collective, ranks));
                 let world = World::new(u64::from(ranks), ranks).start_mpi(move |mpi| {
-                    play(mpi, cache_ranks, shape);
+                    play(mpi, cache_ranks, tree);
                     live(mpi, &first, 1);
                     live(mpi, &second, 2);
                     live(mpi, &first, 1);
@@ -61,7 +60,7 @@ fn what_goes_from_cache_to_cache_gives_the_right_answer() {
 #[test]
 fn leaders_of_caches_have_sockets() {
     let world = World::new(1, 8).start_mpi(|mpi| {
-        play(mpi, 2, CollShape::Tree);
+        play(mpi, 2, Some(true));
         live(mpi, &calls_of(Collective::Barrier, 8), 1);
         live(mpi, &calls_of(Collective::Allreduce, 8), 1);
         groups(mpi)
@@ -75,9 +74,9 @@ fn leaders_of_caches_have_sockets() {
 
 #[test]
 fn nothing_changes_for_one_cache_or_where_flat_is_wanted() {
-    for (cache_ranks, shape) in [(8, CollShape::Tree), (1, CollShape::Tree), (2, CollShape::Flat)] {
+    for (cache_ranks, tree) in [(8, Some(true)), (1, Some(true)), (2, Some(false))] {
         let world = World::new(1, 4).start_mpi(move |mpi| {
-            play(mpi, cache_ranks, shape);
+            play(mpi, cache_ranks, tree);
             live(mpi, &calls_of(Collective::Allreduce, 4), 1);
             groups(mpi)
         });
@@ -93,11 +92,11 @@ fn nothing_changes_for_one_cache_or_where_flat_is_wanted() {
 fn some_ranks_take_the_fast_path_and_others_do_not() {
     for seed in 0..24 {
         let ranks = 4 + (seed % 4) as u32 * 4;
-        let shape = if seed % 2 == 0 { CollShape::Auto } else { CollShape::Tree };
+        let tree = if seed % 2 == 0 { None } else { Some(true) };
         let all = Collective::ALL.iter().copied().filter(served);
         let calls: Vec<Call> = all.flat_map(|collective| calls_of(collective, ranks)).collect();
         let outcome = World::new(seed, ranks).start_mpi(move |mpi| {
-            play(mpi, 1 + ranks / 3, shape);
+            play(mpi, 1 + ranks / 3, tree);
             let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
             for (n, call) in calls.iter().enumerate() {
                 let mut memory = memory(call, me, size);
@@ -112,7 +111,7 @@ fn some_ranks_take_the_fast_path_and_others_do_not() {
 #[test]
 fn communicators_of_several_caches_come_and_go_in_any_order_of_ranks() {
     let outcome = World::new(4, 12).start_mpi(|mpi| {
-        play(mpi, 3, CollShape::Tree);
+        play(mpi, 3, Some(true));
         let mut sums = Vec::new();
         for round in 1..5 {
             let key = mpi.identity.rank as i32 * 5 * round % 12;
@@ -142,7 +141,7 @@ fn a_failure_in_one_cache_is_told_across_caches() {
     // Rank 2 leads its cache, rank 3 follows it; the leaders have sockets.
     for seed in 0..20 {
         let outcome = World::new(seed, 8).start_mpi(|mpi| {
-            play(mpi, 2, CollShape::Tree);
+            play(mpi, 2, Some(true));
             let meeting = Call { collective: Collective::Barrier, len: 0, root: 0, salt: 0 };
             live(mpi, &[meeting; 2], 1);
             let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);

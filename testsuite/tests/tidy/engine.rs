@@ -24,6 +24,7 @@ const ENGINE: &[&str] = &[
     "transports/src/sys/process_vm.rs",
     "mpi-core/src/boards.rs",
     "mpi-core/src/coll/board",
+    "mpi-core/src/coll/by_cost.rs",
     "mpi-core/src/coll/cost.rs",
     "mpi-core/src/coll/hierarchy",
     "mpi-core/src/coll/alone.rs",
