@@ -1,13 +1,11 @@
 //! Boards: what a transport offers to the collectives of processes that share a node.
 //!
-//! A board belongs to one communicator. Each member owns one part of it and writes only there:
-//! a stream that every other member reads, and for each other member a stream that this one alone
-//! reads. A stream carries pieces, in order and without loss; a message is some pieces, the last
-//! of which is marked. There is no lock and nothing is ever reset, so a member that dies between
-//! two stores harms nobody but by its silence.
+//! A board belongs to one communicator. Each member owns one part of it and writes only there: a stream that every
+//! other member reads, and for each other member a stream that this one alone reads. A stream carries pieces, in order
+//! and without loss; a message is some pieces, the last of which is marked. There is no lock and nothing is ever reset,
+//! so a member that dies between two stores harms nobody but by its silence.
 //!
-//! What was asked for in vain since the last poll (a piece, or room for one) ends a sleep when it
-//! comes.
+//! What was asked for in vain since the last poll (a piece, or room for one) ends a sleep when it comes.
 
 use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
@@ -95,8 +93,7 @@ pub enum Copying {
 pub enum Fetched {
     /// It is where it belongs; so many bytes had room.
     Whole(u64),
-    /// It cannot be fetched: it is to be consumed all the same, and comes in pieces in the writer's
-    /// private stream.
+    /// It cannot be fetched: it is to be consumed all the same, and comes in pieces in the writer's private stream.
     Refused,
 }
 
@@ -177,8 +174,7 @@ pub trait Boards {
     /// Whether a message of `len` bytes, in one run, is better shown to an audience than written.
     fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool;
 
-    /// The same of one that lies there, since its readers have that memory mapped and copy it without the
-    /// kernel.
+    /// The same of one that lies there, since its readers have that memory mapped and copy it without the kernel.
     fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool;
 
     /// Shows `len` bytes at `at`, a whole message, which its readers fetch from there, if they all

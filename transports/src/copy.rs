@@ -2,11 +2,10 @@
 //!
 //! An ordinary copy is [`RawBytes::copy_to`], which is made of vector moves from 2 KiB on.
 //!
-//! A buffer that comes round again still lies in its reader's cache. An ordinary store fetches
-//! each such line from there first, 33 ns a line between two core complexes of a Zen 4; a
-//! non-temporal store does not ask. Measured here, copy in and copy out of one buffer, one way:
-//! 1 KiB 0.40 µs ordinary and 0.61 streamed; 2 KiB 0.87 and 0.79; 4 KiB 2.24 and 0.98; 32 KiB
-//! 16.6 and 3.8. Between processors that share a cache it is the other way round (4 KiB 0.35 and
+//! A buffer that comes round again still lies in its reader's cache. An ordinary store fetches each such line from
+//! there first, 33 ns a line between two core complexes of a Zen 4; a non-temporal store does not ask. Measured here,
+//! copy in and copy out of one buffer, one way: 1 KiB 0.40 µs ordinary and 0.61 streamed; 2 KiB 0.87 and 0.79; 4 KiB
+//! 2.24 and 0.98; 32 KiB 16.6 and 3.8. Between processors that share a cache it is the other way round (4 KiB 0.35 and
 //! 1.06), so `reach` finds out which of the two a peer wants.
 
 use mpi_core::buffer::{RawBytes, claim};
@@ -19,8 +18,7 @@ const STREAM_BYTES: usize = 2048;
 /// in the first-level cache, and streamed from there.
 const TILE_BYTES: usize = 4096;
 
-/// Copies all of `bytes` to `to`. What is copied is visible to whoever sees a later store of
-/// this thread.
+/// Copies all of `bytes` to `to`. What is copied is visible to whoever sees a later store of this thread.
 ///
 /// # Safety
 /// `to` is writable for `bytes.len()` bytes, a multiple of 64, and does not overlap them.
@@ -70,8 +68,7 @@ pub(crate) unsafe fn unpack_past(mut bytes: RawBytes<'_>, into: &mut Unpacker) -
 /// Copies up to `room` bytes of a message to `to`, and returns how many; as [`streamed`].
 ///
 /// # Safety
-/// `to` is writable for `room` bytes, a multiple of 64; the message is readable and does not
-/// overlap them.
+/// `to` is writable for `room` bytes, a multiple of 64; the message is readable and does not overlap them.
 pub(crate) unsafe fn pack_streamed(source: &mut Packer, to: *mut u8, room: usize) -> usize {
     let len = source.remaining().min(room as u64) as usize;
     if len < STREAM_BYTES {

@@ -1,12 +1,11 @@
 //! How much of a ring is in use: little at first, all of it when much has gone through.
 //!
-//! A page of shared memory costs 3 to 5 µs when it is first written and read, the kernel's zeros
-//! for both processes included; going round in 128 KiB instead of 2 MiB costs some 0.15 µs for
-//! each page that is carried, since both processors keep the lines in their own caches. So a
-//! program of a few milliseconds wants a short way round, and a long one the long way: the way is
-//! doubled once it has been gone sixteen times, when what the short one has cost comes near to
-//! what more pages will. Where the short way is gone past the caches a way of middle length would
-//! be no better, so that one grows all at once.
+//! A page of shared memory costs 3 to 5 µs when it is first written and read, the kernel's zeros for both processes
+//! included; going round in 128 KiB instead of 2 MiB costs some 0.15 µs for each page that is carried, since both
+//! processors keep the lines in their own caches. So a program of a few milliseconds wants a short way round, and a
+//! long one the long way: the way is doubled once it has been gone sixteen times, when what the short one has cost
+//! comes near to what more pages will. Where the short way is gone past the caches a way of middle length would be no
+//! better, so that one grows all at once.
 
 /// Bytes of the way round at first, between processors that both copy at the same time.
 const FIRST_BYTES: u64 = 128 << 10;
@@ -102,8 +101,7 @@ impl Worn {
         end > self.end
     }
 
-    /// What is to be got, if anything, before `len` bytes at `offset` are used; nothing beyond
-    /// `limit`.
+    /// What is to be got, if anything, before `len` bytes at `offset` are used; nothing beyond `limit`.
     #[inline]
     pub(crate) fn step(&mut self, offset: u64, len: u64, limit: u64) -> Option<(u64, u64)> {
         let end = offset + len;

@@ -1,5 +1,4 @@
-//! The world of a process: shared memory to those on its node, networks to the others, a queue to
-//! itself, a clock.
+//! The world of a process: shared memory to those on its node, networks to the others, a queue to itself, a clock.
 //!
 //! Enters: frames and bulk data for peers. Leaves: the same, by the transport that reaches the peer (see `ways`).
 //! Where the whole job is known to be on one node no network is opened.
@@ -136,9 +135,8 @@ impl LocalPort {
         self.shm.is_crowded()
     }
 
-    /// Leaves the other processes for good: what was handed to this port has been delivered. The
-    /// memory that was shared with those of this host stays until the port is dropped, which may
-    /// take longer than all the rest of an end.
+    /// Leaves the other processes for good: what was handed to this port has been delivered. The memory that was shared
+    /// with those of this host stays until the port is dropped, which may take longer than all the rest of an end.
     pub fn leave(&mut self) {
         self.shm.leave();
         if let Some(nets) = &mut self.nets {
@@ -152,9 +150,8 @@ impl LocalPort {
         self.nets.as_mut()?.tcp()
     }
 
-    /// Tells all peers of networks how far this end is; whether all of that has left. For a process
-    /// that falls silent without leaving: a peer that ends waits until it knows that its messages are
-    /// here.
+    /// Tells all peers of networks how far this end is; whether all of that has left. For a process that falls silent
+    /// without leaving: a peer that ends waits until it knows that its messages are here.
     pub fn tell_all(&mut self) -> bool {
         self.nets.as_mut().is_none_or(|nets| nets.tell_all())
     }
@@ -210,8 +207,7 @@ impl Transport for LocalPort {
 
     #[inline]
     fn caps(&self, peer: PeerId) -> Caps {
-        // An open lane leads to nobody who is reached in another way, so a network that is open
-        // costs nothing here.
+        // An open lane leads to nobody who is reached in another way, so a network that is open costs nothing here.
         if self.shm.has_cell(peer) {
             return self.shm.caps(peer);
         }

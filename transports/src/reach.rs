@@ -85,9 +85,8 @@ impl Reach {
         self.lead == LEAD
     }
 
-    /// Looks at a count that the peer writes, and sees how long that takes as long as that is of use. `load`
-    /// returns the count, and whether it has changed since the last look: the line of one that has
-    /// not may be here still.
+    /// Looks at a count that the peer writes, and sees how long that takes as long as that is of use. `load` returns
+    /// the count, and whether it has changed since the last look: the line of one that has not may be here still.
     ///
     /// Nothing is loaded ahead of the clock, nor of the look by a guess about what comes before it: else the line is
     /// here by the time that the clock has been read.

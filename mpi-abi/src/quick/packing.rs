@@ -60,8 +60,7 @@ unsafe fn copy<F: Face, const PACK: bool>(
     if position.is_null() || !device::is_known(buf) || !device::is_known(packed) {
         return false;
     }
-    // SAFETY: the program's promise, and not null. The new position is at most `size`, which has
-    // the same width.
+    // SAFETY: the program's promise, and not null. The new position is at most `size`, which has the same width.
     unsafe {
         let packed = PackBuffer { at: F::buffer_in(packed), size, position: position.load() };
         let datatype = F::datatype_in(datatype);

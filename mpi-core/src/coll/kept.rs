@@ -1,5 +1,4 @@
-//! The schedules made lately: programs repeat their calls, and making a schedule takes longer than
-//! a small operation.
+//! The schedules made lately: programs repeat their calls, and making a schedule takes longer than a small operation.
 //!
 //! Enters: what a schedule depends on, which is not the memory it works on nor the communicator's
 //! members. Leaves: the schedule, made or found.

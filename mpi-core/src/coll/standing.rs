@@ -1,10 +1,9 @@
 //! Persistent collectives (MPI-5.0 §6.13): planned once, started many times.
 //!
-//! Processes make them in the same order, but may start them in any. So one that suits a board gets a
-//! room of its own, a communicator that the program never sees: on its board there is nothing but
-//! the rounds of this operation, which all processes start in the same order. Any other one has a
-//! tag of its own, beside those of the other collective calls, and its rounds keep their order
-//! because the messages of one pair under one tag do.
+//! Processes make them in the same order, but may start them in any. So one that suits a board gets a room of its own,
+//! a communicator that the program never sees: on its board there is nothing but the rounds of this operation, which
+//! all processes start in the same order. Any other one has a tag of its own, beside those of the other collective
+//! calls, and its rounds keep their order because the messages of one pair under one tag do.
 
 use std::rc::Rc;
 
@@ -34,8 +33,7 @@ enum Way {
         ground: Ground,
         tag: i32,
     },
-    /// As a call on the room's communicator, with handles of its own for datatypes that the program
-    /// may free.
+    /// As a call on the room's communicator, with handles of its own for datatypes that the program may free.
     Room {
         call: Prepared,
         algorithm: Algorithm,

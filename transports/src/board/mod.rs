@@ -1,6 +1,5 @@
-//! Boards in shared memory: the streams between the members of one communicator (see
-//! [`mpi_core::boards`]). Which memory that is, and how a sleeping reader is woken, is the
-//! transport's matter.
+//! Boards in shared memory: the streams between the members of one communicator (see [`mpi_core::boards`]). Which
+//! memory that is, and how a sleeping reader is woken, is the transport's matter.
 
 mod apart;
 mod farewell;
@@ -154,8 +153,7 @@ impl Board {
         self.round = CACHES / share.streams.max(1) as usize;
     }
 
-    /// The largest piece for an audience. Where ranks share processors the fewest turns are
-    /// best, so pieces are large.
+    /// The largest piece for an audience. Where ranks share processors the fewest turns are best, so pieces are large.
     pub fn piece_max(&self, to: Audience) -> usize {
         let room = self.writes(to).room();
         if self.crowded { room / CROWDED_PIECES } else { PIECE_BYTES.min(room / 2) }
@@ -234,8 +232,7 @@ impl Board {
         self.inbound(from).apart()
     }
 
-    /// Says that this piece, and all to come in this stream, cannot be fetched; it is to be consumed
-    /// all the same.
+    /// Says that this piece, and all to come in this stream, cannot be fetched; it is to be consumed all the same.
     pub fn refuse(&mut self, from: Source) {
         self.inbound(from).refuse();
     }

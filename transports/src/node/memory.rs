@@ -5,8 +5,7 @@ use super::LocalPort;
 use super::net::{Net, of_fabrics};
 
 impl LocalPort {
-    /// Memory for the program, at a multiple of 64 bytes and of `align`, a power of two; `None` if the arena has
-    /// none.
+    /// Memory for the program, at a multiple of 64 bytes and of `align`, a power of two; `None` if the arena has none.
     pub fn allocate(&mut self, len: usize, align: usize) -> Option<*mut u8> {
         let at = self.shm.allocate(len, align)?;
         // All that goes back to the kernel when it is freed.

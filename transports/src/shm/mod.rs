@@ -1,13 +1,12 @@
 //! Shared memory: the transport between processes of one node.
 //!
-//! Each process has one arena, a memfd that peers map at first contact: inbound lanes (see
-//! `lane`), which peers write, and outgoing buffers, which peers read. A message of up to 40
-//! bytes is one cache line written into the receiver's lane, one of up to 128 takes one or two
-//! more beside it; a longer eager one puts its body into a slot of the sender and names it in
-//! the cell, or passes through the sender's ring piece by piece (`stream`); a rendezvous is
-//! fetched by the receiver (`pull`), or goes through the
-//! ring too, both sides copying at the same time (`bulk`), whichever is cheaper here (`protocol`). Memory
-//! that the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
+//! Each process has one arena, a memfd that peers map at first contact: inbound lanes (see `lane`), which peers write,
+//! and outgoing buffers, which peers read. A message of up to 40 bytes is one cache line written into the receiver's
+//! lane, one of up to 128 takes one or two more beside it; a longer eager one puts its body into a slot of the sender
+//! and names it in the cell, or passes through the sender's ring piece by piece (`stream`); a rendezvous is fetched by
+//! the receiver (`pull`), or goes through the ring too, both sides copying at the same time (`bulk`), whichever is
+//! cheaper here (`protocol`). Memory that the library allocates for programs lies in the arena and is read in place
+//! (VIA over SISCI).
 //!
 //! Two processes meet through the kernel's list of descriptors (`door`) or over a datagram socket
 //! (`meet`); they are on one node when that worked.

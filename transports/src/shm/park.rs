@@ -1,11 +1,10 @@
 //! Waiting: spin for about a round trip, yield the processor for a while, then sleep.
 //!
-//! The sleeper raises its parked word, makes every process fence by `membarrier`, looks at all
-//! lanes once more, and sleeps on its socket; a sender loads the word after its cell with no
-//! fence and rings by a datagram. Either the sender's load sees the word or the sleeper's look
-//! sees the cell (modelled in `lane_model.rs`). Where a process cannot be made to fence, sleeps
-//! are short and look again. A word is written by its owner alone; each sleep has its own value,
-//! so that a sender rings once.
+//! The sleeper raises its parked word, makes every process fence by `membarrier`, looks at all lanes once more, and
+//! sleeps on its socket; a sender loads the word after its cell with no fence and rings by a datagram. Either the
+//! sender's load sees the word or the sleeper's look sees the cell (modelled in `lane_model.rs`). Where a process
+//! cannot be made to fence, sleeps are short and look again. A word is written by its owner alone; each sleep has its
+//! own value, so that a sender rings once.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};

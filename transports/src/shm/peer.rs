@@ -134,9 +134,8 @@ impl Peer {
         (word != 0 && word != self.rung).then_some(word)
     }
 
-    /// Takes in the count that rode back on a frame, and the buffers that it frees. Counts ride
-    /// modulo 256, so an old one must not be taken for a new one: after a look, frames that may
-    /// have been written before it are passed over.
+    /// Takes in the count that rode back on a frame, and the buffers that it frees. Counts ride modulo 256, so an old
+    /// one must not be taken for a new one: after a look, frames that may have been written before it are passed over.
     #[inline(always)]
     pub(super) fn learn(
         &mut self,

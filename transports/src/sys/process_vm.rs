@@ -7,8 +7,7 @@ use rustix::process::{PTracer, set_ptracer};
 /// Copies up to `len` bytes at address `from` of process `pid` to `to`; returns how many were copied.
 ///
 /// # Errors
-/// The kernel forbids it (`EPERM`), the process is gone (`ESRCH`), or the address is not mapped
-/// there (`EFAULT`).
+/// The kernel forbids it (`EPERM`), the process is gone (`ESRCH`), or the address is not mapped there (`EFAULT`).
 ///
 /// # Safety
 /// `to` is writable for `len` bytes.
@@ -33,8 +32,7 @@ pub(super) unsafe fn read_to(pid: i32, from: u64, runs: &[libc::iovec]) -> io::R
     let len = runs.iter().map(|run| run.iov_len).sum();
     let remote = run(from as usize as *mut u8, len);
     let count = runs.len() as libc::c_ulong;
-    // SAFETY: the caller promised `runs`; `remote` is only read by the kernel, in the other
-    // process, and checked by it.
+    // SAFETY: the caller promised `runs`; `remote` is only read by the kernel, in the other process, and checked by it.
     let n = unsafe { libc::process_vm_readv(pid, runs.as_ptr(), count, &remote, 1, 0) };
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }

@@ -168,8 +168,7 @@ impl Fold {
         }
     }
 
-    /// Reduces one stage of one tile, or tells a tile that is done if `free`; whether anything
-    /// was done.
+    /// Reduces one stage of one tile, or tells a tile that is done if `free`; whether anything was done.
     pub(super) fn advance<P: Port>(
         &mut self,
         entry: &mut Entry<'_, P>,

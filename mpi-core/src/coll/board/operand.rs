@@ -4,8 +4,7 @@
 //!
 //! Who cannot fetch one after all is sent it in pieces.
 //!
-//! Enters: the rank whose operand is next. Leaves: where it lies and how much of it is there, until
-//! that is used up.
+//! Enters: the rank whose operand is next. Leaves: where it lies and how much of it is there, until that is used up.
 
 use super::fold::Fold;
 use super::task::Streams;
@@ -81,8 +80,7 @@ impl Fold {
     }
 
     /// What is there of an operand that lies in the memory of its writer: all of it if that is mapped here, or else a
-    /// part at a time is fetched, that stays in the cache while it is reduced. With the last part its writer may
-    /// go on.
+    /// part at a time is fetched, that stays in the cache while it is reduced. With the last part its writer may go on.
     #[inline(never)]
     fn fetch<P: Port>(
         &mut self,

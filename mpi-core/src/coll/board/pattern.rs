@@ -1,6 +1,5 @@
-//! Who writes to whom in an operation, as far as it matters to caches: how many streams are written
-//! at the same time, in what parts one writes to all, and whether what the processes have does not fit in
-//! anyway.
+//! Who writes to whom in an operation, as far as it matters to caches: how many streams are written at the same time,
+//! in what parts one writes to all, and whether what the processes have does not fit in anyway.
 
 use super::message::Outgoing;
 use super::seat::Seat;

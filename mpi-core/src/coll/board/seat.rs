@@ -77,8 +77,7 @@ pub(super) fn failed_before(class: ErrorClass) -> Error {
 
 /// In place of a part: this process can have none.
 const NO_PART: u64 = u64::MAX;
-/// Beside the rank of the first process near this one stands how many share a processor here, in so
-/// many bits.
+/// Beside the rank of the first process near this one stands how many share a processor here, in so many bits.
 const SHARE: u32 = 32;
 const SHARE_MOST: u32 = 0xffff;
 /// From this bit on: one more than the processor that this process is bound to, or 0.
@@ -108,8 +107,7 @@ impl<P: Port> Entry<'_, P> {
         self.open_own_seat(comm, true)
     }
 
-    /// The same of a communicator that has not tried; nobody gets a place unless all processes can
-    /// afford one.
+    /// The same of a communicator that has not tried; nobody gets a place unless all processes can afford one.
     #[cold]
     pub(in crate::coll) fn open_own_seat(
         &mut self,

@@ -1,9 +1,8 @@
 //! What is to be reduced: the operands of a call, and the part of them that one process reduces.
 //!
-//! The order of operands is the same in every run: from the highest rank down, or, where one
-//! process computes an element for all, from that process on. Every element is computed once, or
-//! by everybody in one order, so all processes get the same bits (MPI-5.0 §6.9.1, advice to
-//! implementors).
+//! The order of operands is the same in every run: from the highest rank down, or, where one process computes an
+//! element for all, from that process on. Every element is computed once, or by everybody in one order, so all
+//! processes get the same bits (MPI-5.0 §6.9.1, advice to implementors).
 
 use super::seat::Seat;
 use super::work::WaitFor;
@@ -12,8 +11,7 @@ use crate::buffer::UserBuffer;
 use crate::coll::prepared::Operands;
 use crate::op::Kernel;
 
-/// Which operands there are, and in which order they are taken: each one stands left of all
-/// before it.
+/// Which operands there are, and in which order they are taken: each one stands left of all before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// From this rank down to rank 0.

@@ -1,8 +1,7 @@
-//! Who goes on first after a barrier. Where ranks share processors the order in which they leave it
-//! is the order in which they have their turns after it, so a root that then has something for the
-//! others should come first: who comes before it comes in vain, and gives its turn away. A root that then takes
-//! something of everyone should come last: it gives its turn away at the end of the barrier, instead of in the call,
-//! in which it has to wait anyway.
+//! Who goes on first after a barrier. Where ranks share processors the order in which they leave it is the order in
+//! which they have their turns after it, so a root that then has something for the others should come first: who comes
+//! before it comes in vain, and gives its turn away. A root that then takes something of everyone should come last: it
+//! gives its turn away at the end of the barrier, instead of in the call, in which it has to wait anyway.
 //!
 //! Enters: the blocking barriers of a board, and all broadcasts, scatters, gathers and reductions to a root, as they
 //! are called. Leaves: through whom the next barrier goes. All members see the same sequence of collectives on a

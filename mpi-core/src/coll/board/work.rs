@@ -21,8 +21,7 @@ pub(super) enum Step {
     Stuck,
 }
 
-/// What is known of those who share a processor with one that waits, which tells whether they
-/// should have a turn.
+/// What is known of those who share a processor with one that waits, which tells whether they should have a turn.
 #[derive(Clone, Copy)]
 pub(super) enum WaitFor {
     /// A root that has something for all and waits for nobody: it may be about to write.
@@ -68,12 +67,10 @@ pub(super) trait Work<P: Port> {
 
 /// Looks at the board from one poll to the next.
 pub(super) const LOOKS_PER_POLL: u32 = 16;
-/// The same where processors are shared, for what comes from another one, after those who share
-/// this one have had a turn: as long as about a turn takes, which is what is lost if it comes while
-/// they, who wait too, are asked in vain.
+/// The same where processors are shared, for what comes from another one, after those who share this one have had a
+/// turn: as long as about a turn takes, which is what is lost if it comes while they, who wait too, are asked in vain.
 const LOOKS_PER_TURN: u32 = 64;
-/// The same before they had one, for a root's data: as long as it takes to get from one call to the
-/// next.
+/// The same before they had one, for a root's data: as long as it takes to get from one call to the next.
 const LOOKS_FOR_ROOT: u32 = 32;
 /// The same when they have done what they have to, so that they need no turn.
 const LOOKS_FOR_LAST: u32 = 128;
@@ -185,8 +182,7 @@ impl<P: Port> Entry<'_, P> {
         Ok(Step::Stuck)
     }
 
-    /// Fails if an operation failed at a member, or if one died, or left although it is waited
-    /// for.
+    /// Fails if an operation failed at a member, or if one died, or left although it is waited for.
     #[cold]
     pub(super) fn check_members(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
         for rank in 0..seat.size {

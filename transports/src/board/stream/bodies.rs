@@ -64,9 +64,8 @@ impl Bodies {
         self.lie[(piece % CELLS as u64) as usize] = (0, 0);
     }
 
-    /// A place with all its pages for the body of `len` bytes of the piece of this number, which is to be
-    /// written at once, as an offset; long ones go round in `round` bytes where ranks share processors,
-    /// as far as readers keep up.
+    /// A place with all its pages for the body of `len` bytes of the piece of this number, which is to be written at
+    /// once, as an offset; long ones go round in `round` bytes where ranks share processors, as far as readers keep up.
     #[inline]
     pub(super) fn take(
         &mut self,

@@ -1,8 +1,7 @@
 //! Where things lie in an arena: a control page, knocks, inbound lanes, outgoing slots, the ring, exchange
 //! buffers, and the memory that the library allocates for programs. Offsets, never pointers.
 //!
-//! The geometry is chosen by the arena's owner and travels in its hello; a peer checks it before
-//! it maps anything.
+//! The geometry is chosen by the arena's owner and travels in its hello; a peer checks it before it maps anything.
 
 use crate::shm::ring::lane::{BESIDE_CELLS, CELLS_MAX, Cell};
 use crate::sys::memory::PAGE;

@@ -116,8 +116,7 @@ impl Arena {
     /// Shows this to all who come in.
     pub(in crate::shm) fn show_plate(&self, plate: &[u8; layout::PLATE_BYTES]) {
         let at = self.at(layout::PLATE as u64, plate.len());
-        // SAFETY: `at` checked the range, in the control page; who reads it meanwhile finds a hash
-        // that is not right.
+        // SAFETY: `at` checked the range, in the control page; who reads it meanwhile finds a hash that is not right.
         unsafe { plate.as_ptr().copy_to_nonoverlapping(at, plate.len()) };
     }
 
@@ -252,8 +251,7 @@ impl Remote {
         self.geometry.alloc_bytes > 0
     }
 
-    /// Gets the pages of a body in the peer's ring before they are read, with more of those
-    /// behind it.
+    /// Gets the pages of a body in the peer's ring before they are read, with more of those behind it.
     #[inline(always)]
     pub(in crate::shm) fn approach(&mut self, offset: u64, len: u64) {
         if self.worn.ends_before(offset + len) {

@@ -2,8 +2,7 @@
 //!
 //! A mapping counts as addresses, and costs memory where a program locks all that it maps (`mlockall`), whether it is
 //! used or not. So a process maps of an arena, its own or a peer's, what messages need, and the rest in steps: each
-//! view is half as long as all before it together, so that there are few of them. Two views may show
-//! the same bytes.
+//! view is half as long as all before it together, so that there are few of them. Two views may show the same bytes.
 
 use std::io;
 use std::ops::Range;

@@ -1,14 +1,13 @@
 //! Going in without being let in: a process takes a peer's arena out of the kernel's table of that
 //! peer's descriptors, writes to its lane at once, and knocks, so that the peer comes in turn.
 //!
-//! An exchange of letters (see `hello`) costs each side a turn of the processor before the first
-//! message can be written, and whoever has sent one and goes on to compute answers no letter. So
-//! the name of a socket, which is on the business card, says where its arena is (process and
-//! descriptor), the arena shows the hello that its owner would send to anybody (the plate), and a
-//! knock is one word for each lane, written by that lane's writer alone. It only says that a card
-//! should be looked up. Where the kernel lets nobody in, letters go; whom it lets in might read and
-//! write all memory of that process anyway. A process leaves only when all that it went to have
-//! come, since what it wrote last can be read, but it cannot be found any more, when it is gone.
+//! An exchange of letters (see `hello`) costs each side a turn of the processor before the first message can be
+//! written, and whoever has sent one and goes on to compute answers no letter. So the name of a socket, which is on the
+//! business card, says where its arena is (process and descriptor), the arena shows the hello that its owner would send
+//! to anybody (the plate), and a knock is one word for each lane, written by that lane's writer alone. It only says
+//! that a card should be looked up. Where the kernel lets nobody in, letters go; whom it lets in might read and write
+//! all memory of that process anyway. A process leaves only when all that it went to have come, since what it wrote
+//! last can be read, but it cannot be found any more, when it is gone.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -28,8 +27,7 @@ use crate::sys::socket::{NAME_BYTES, Name};
 /// The rank and the name that a plate greets.
 const ANYBODY: (u32, Name) = (u32::MAX, [0; NAME_BYTES]);
 
-/// A new name for the socket of this process, whose arena is behind `fd`: the process, the
-/// descriptor, and chance.
+/// A new name for the socket of this process, whose arena is behind `fd`: the process, the descriptor, and chance.
 pub(in crate::shm) fn name(fd: BorrowedFd<'_>) -> io::Result<Name> {
     let mut name = [0; NAME_BYTES];
     getrandom::fill(&mut name).map_err(io::Error::other)?;

@@ -1,10 +1,9 @@
 //! First contact: what a process tells of itself, on the plate of its arena for all who find the
 //! way in (see `door`), or to one over the datagram socket.
 //!
-//! In the latter case each sends one hello to the other, with its arena's descriptor: who it is, how
-//! its arena is divided, and a keyed hash over all of it with both ends' names, so that neither a
-//! stranger nor a recording gets in. Who is greeted and has not greeted yet does so: one round
-//! trip, and hellos that cross do no harm.
+//! In the latter case each sends one hello to the other, with its arena's descriptor: who it is, how its arena is
+//! divided, and a keyed hash over all of it with both ends' names, so that neither a stranger nor a recording gets in.
+//! Who is greeted and has not greeted yet does so: one round trip, and hellos that cross do no harm.
 //!
 //! In: bytes from anybody. Out: a checked [`Hello`], or why it was refused.
 

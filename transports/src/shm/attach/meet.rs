@@ -1,5 +1,4 @@
-//! First contact with a peer: its card, the way in (see `door`) or the two hellos (see `hello`),
-//! the lanes opened.
+//! First contact with a peer: its card, the way in (see `door`) or the two hellos (see `hello`), the lanes opened.
 //!
 //! A process looks at its socket rarely while it is busy, since that is a system call, but
 //! always before it sleeps. Each peer writes the lane that has its rank's number.
@@ -177,8 +176,7 @@ impl Shm {
         self.send_letters();
     }
 
-    /// Looks for who has knocked and, now and then, at the socket; does again what could not be
-    /// done before.
+    /// Looks for who has knocked and, now and then, at the socket; does again what could not be done before.
     pub(in crate::shm) fn look_around(&mut self) {
         self.until_look = POLLS_PER_LOOK;
         self.until_letters -= 1;

@@ -71,8 +71,7 @@ impl Posting {
 pub(in crate::shm) struct Table {
     /// Made here and posted.
     made: HashMap<u64, SharedFile>,
-    /// Posted to this process by the one with this rank; without a descriptor if the kernel had
-    /// no room for it.
+    /// Posted to this process by the one with this rank; without a descriptor if the kernel had no room for it.
     come: HashMap<(u32, u64), Option<OwnedFd>>,
 }
 

@@ -104,8 +104,7 @@ impl Shm {
         to: &mut Unpacker,
     ) -> bool {
         let Some(bytes) = self.in_place(peer, at, len) else { return false };
-        // SAFETY: the range was checked against the mapping; the destination is the caller's, who owns the
-        // request.
+        // SAFETY: the range was checked against the mapping; the destination is the caller's, who owns the request.
         unsafe {
             let bytes = RawBytes::new(bytes, len as usize);
             if past {

@@ -1,7 +1,6 @@
 //! Memory for programs (`MPI_Alloc_mem`, windows): first fit over the end of the arena.
 //!
-//! Its book-keeping is in private memory: a peer that scribbles over the arena harms data, not
-//! the allocator.
+//! Its book-keeping is in private memory: a peer that scribbles over the arena harms data, not the allocator.
 
 use std::collections::BTreeMap;
 

@@ -159,8 +159,7 @@ impl Shm {
         Some(run)
     }
 
-    /// As [`Shm::take_run`], for a frame to `peer`: nothing if the look has shown that the peer
-    /// breaks the protocol.
+    /// As [`Shm::take_run`], for a frame to `peer`: nothing if the look has shown that the peer breaks the protocol.
     #[inline]
     pub(in crate::shm) fn take_run_for(&mut self, peer: PeerId, bytes: u64) -> Option<u64> {
         let run = self.take_run(bytes)?;

@@ -1,6 +1,5 @@
-//! How long the pieces are in which messages go through the ring or an exchange buffer: short ones
-//! first, so that the receiver begins early, and longer ones the more has gone, since each costs both
-//! ends a cell.
+//! How long the pieces are in which messages go through the ring or an exchange buffer: short ones first, so that the
+//! receiver begins early, and longer ones the more has gone, since each costs both ends a cell.
 //!
 //! In: the length of a message, and what has gone of it. Out: the bytes of its next piece, and what
 //! follows: how many pieces there are, and which messages may go eagerly.
@@ -9,13 +8,11 @@ use mpi_core::header::INLINE_BYTES;
 
 use crate::shm::settings::ShmSettings;
 
-/// The longest message that goes in one piece although it has no slot: two would gain what their
-/// cells cost.
+/// The longest message that goes in one piece although it has no slot: two would gain what their cells cost.
 const WHOLE_BYTES: u64 = 8 << 10;
 
-/// Bytes of a message's first piece; later ones grow with what has gone, up to a chunk. The
-/// receiver begins so much earlier, and each piece costs both ends a cell: 8 KiB is what 50 ns
-/// of cell are small against.
+/// Bytes of a message's first piece; later ones grow with what has gone, up to a chunk. The receiver begins so much
+/// earlier, and each piece costs both ends a cell: 8 KiB is what 50 ns of cell are small against.
 const FIRST_BYTES: usize = 8 << 10;
 
 /// Bytes of the first pieces of one that answers, through the exchange buffer: its receiver waits, and
@@ -31,8 +28,7 @@ const ANSWER_FACTOR: u64 = 4;
 /// copied in is one end's work alone.
 const STEADY_BYTES: usize = 16 << 10;
 
-/// Bytes of the next piece of a message of which `moved` have gone, when a chunk has `most`:
-/// whole lines.
+/// Bytes of the next piece of a message of which `moved` have gone, when a chunk has `most`: whole lines.
 #[inline]
 pub(in crate::shm) fn piece(moved: u64, most: usize) -> usize {
     let moved = usize::try_from(moved).unwrap_or(most);

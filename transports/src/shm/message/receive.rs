@@ -11,8 +11,7 @@ use crate::shm::ring::pool::Pool;
 use crate::shm::ring::runs::Ring;
 use crate::shm::{Event, Shm};
 
-/// Frames taken from one lane before the others get their turn, and before the sender hears how
-/// far this end is.
+/// Frames taken from one lane before the others get their turn, and before the sender hears how far this end is.
 const BATCH: usize = 16;
 /// Looks at the lane of a peer in the middle of a long message before others get their turn:
 /// about as long as a piece takes to be copied.

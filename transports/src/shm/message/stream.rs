@@ -1,11 +1,9 @@
-//! Eager messages of several pieces: one run of the ring, or the exchange buffer, told of piece by
-//! piece.
+//! Eager messages of several pieces: one run of the ring, or the exchange buffer, told of piece by piece.
 //!
-//! The first cell carries the header and where all of the body will lie, each further one that
-//! so many bytes more lie there. So the receiver copies a piece out while the sender copies the
-//! next one in. A message whose receive is posted goes straight to its memory; one that nobody
-//! waits for yet stays in the ring until it is whole, and is then a frame like any other. The
-//! cells of one message follow each other in the lane, and the last one gives its run back.
+//! The first cell carries the header and where all of the body will lie, each further one that so many bytes more lie
+//! there. So the receiver copies a piece out while the sender copies the next one in. A message whose receive is posted
+//! goes straight to its memory; one that nobody waits for yet stays in the ring until it is whole, and is then a frame
+//! like any other. The cells of one message follow each other in the lane, and the last one gives its run back.
 
 use crate::copy;
 use mpi_core::buffer::{RawBytes, UserBuffer};
@@ -20,8 +18,7 @@ use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::{Class, Words};
 use crate::shm::transfers::Arriving;
 
-/// Looks for the next piece before others get their turn: a few times as long as one takes to be
-/// copied.
+/// Looks for the next piece before others get their turn: a few times as long as one takes to be copied.
 const LOOKS_A_PIECE: u32 = 1024;
 
 impl Peer {
@@ -35,9 +32,8 @@ impl Peer {
 }
 
 impl Shm {
-    /// Whether there is room now for an eager message of `len` bytes to `peer`, as far as known
-    /// without a look at shared memory, and it is not better announced: a `plain` one, one run of
-    /// memory, can come across.
+    /// Whether there is room now for an eager message of `len` bytes to `peer`, as far as known without a look at
+    /// shared memory, and it is not better announced: a `plain` one, one run of memory, can come across.
     pub(in crate::shm) fn holds_eager(&mut self, peer: PeerId, len: u64, plain: bool) -> bool {
         if self.peers.get(peer.0 as usize).is_none_or(|to| to.state != State::Open) {
             return false;
@@ -134,8 +130,7 @@ impl Shm {
         Ok(())
     }
 
-    /// Room for an eager message of `len` bytes to `peer`: the offset by which frames name it,
-    /// and its address.
+    /// Room for an eager message of `len` bytes to `peer`: the offset by which frames name it, and its address.
     fn take_stream_place(&mut self, peer: PeerId, len: u64) -> Option<(u64, *mut u8)> {
         if let Some(at) = self.peers[peer.0 as usize].exchange.hand_over(len) {
             return Some((EXCHANGE, at));
@@ -251,9 +246,8 @@ impl Shm {
             None => {
                 let body = self.peers[peer.0 as usize].body(whole.offset, whole.len);
                 let body = body.ok_or("a frame of it names a body outside its ring")?;
-                // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
-                // sender leaves it alone until its last cell is consumed, and if it does not,
-                // only what is copied out is wrong.
+                // SAFETY: `body` checked the range against the mapping, which `self` keeps; the sender leaves it alone
+                // until its last cell is consumed, and if it does not, only what is copied out is wrong.
                 sink.frame(peer, &whole.header, unsafe { RawBytes::new(body, whole.len as usize) });
             }
         }

@@ -1,12 +1,10 @@
 //! The exchange buffer of a pair: bodies that answer each other pass through the same memory.
 //!
-//! One of the two holds it. Who sends a body longer than a cell while holding it puts the body
-//! there and so hands it over; who has taken that body in holds it from then on, and its answer
-//! goes back through lines that lie in its own cache already. Between two cores that is two to
-//! three times as fast as a buffer of each side's own, near and far (4 KiB one way, near: 0.25 µs
-//! against 0.42; 64 KiB 2.2 against 2.8; far 0.8 against 2.5 and 4.9 against 30). Who does not
-//! hold it sends through buffers of its own, so a stream of messages in one direction gains and
-//! loses nothing.
+//! One of the two holds it. Who sends a body longer than a cell while holding it puts the body there and so hands it
+//! over; who has taken that body in holds it from then on, and its answer goes back through lines that lie in its own
+//! cache already. Between two cores that is two to three times as fast as a buffer of each side's own, near and far (4
+//! KiB one way, near: 0.25 µs against 0.42; 64 KiB 2.2 against 2.8; far 0.8 against 2.5 and 4.9 against 30). Who does
+//! not hold it sends through buffers of its own, so a stream of messages in one direction gains and loses nothing.
 //!
 //! It lies in the arena of the lower rank, who holds it first. No word in shared memory says who
 //! holds it: the frames do, since each that names it hands it over. A peer that lies about that
@@ -65,8 +63,7 @@ impl Exchange {
         Some(self.at)
     }
 
-    /// Where the `len` bytes from `from` on go of a body that the buffer was handed over for, if
-    /// it reaches so far.
+    /// Where the `len` bytes from `from` on go of a body that the buffer was handed over for, if it reaches so far.
     pub(in crate::shm) fn part(&mut self, from: u64, len: u64) -> Option<*mut u8> {
         let end = from.checked_add(len).filter(|end| *end <= self.len)?;
         self.touch(end);

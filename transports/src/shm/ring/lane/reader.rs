@@ -70,8 +70,7 @@ impl Reader {
         self.cell()[3..].as_ptr().cast()
     }
 
-    /// The bytes beside the cells of the frame that stands in the next cell; as
-    /// [`Reader::next_payload`].
+    /// The bytes beside the cells of the frame that stands in the next cell; as [`Reader::next_payload`].
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn next_beside(&self) -> *const u8 {

@@ -56,8 +56,7 @@ impl Writer {
         mpi_core::buffer::claim(self.cells.wrapping_add(index as usize).cast());
     }
 
-    /// The place beside the cells for the body of the next frame, if it is surely not read any more
-    /// for an earlier one.
+    /// The place beside the cells for the body of the next frame, if it is surely not read any more for an earlier one.
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn beside(&self) -> Option<*mut u8> {
