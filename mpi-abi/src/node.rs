@@ -93,9 +93,8 @@ pub struct NodePort {
     looked: u64,
 }
 
-/// Ticks between two looks at the launcher's socket, which cost a system call: some 20 to 70 ms. Not a number of
-/// waits, since one may be a yield or a sleep of a second; and no other clock, since that would be read at each yield,
-/// by code and data whose pages and lines the process before has displaced (decision 83).
+/// Ticks between two looks at the launcher's socket, a system call. No number of waits, since one may be a yield or a
+/// long sleep; and no other clock, whose code and data the process before has displaced from the caches (decision 83).
 const LOOK_EVERY: u64 = 1 << 26;
 
 impl NodePort {

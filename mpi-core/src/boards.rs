@@ -62,8 +62,7 @@ pub struct Piece {
     pub len: usize,
     /// Whether it ends its message.
     pub last: bool,
-    /// If not 0, the piece is so many bytes of the writer's own memory, none of which is here:
-    /// [`Boards::fetch_piece`] gets them.
+    /// If not 0, the piece is so many bytes of the writer's own memory, which [`Boards::fetch_piece`] gets.
     pub apart: u64,
 }
 
@@ -72,8 +71,7 @@ pub struct Piece {
 pub enum Shown {
     /// Somebody has not come for it yet.
     Waits,
-    /// The reader of this rank could not fetch it, which is said once. It reads the private stream now,
-    /// whatever the others do.
+    /// This rank's reader could not fetch it, which is said once; it reads the private stream now.
     Refused(u32),
     /// All readers have come, and all who refused have been named.
     Taken,
@@ -112,20 +110,16 @@ pub const SHORT_PIECE: usize = 512;
 /// From this many bytes on it counts where a piece lies, if processors are shared.
 pub const LONG_PIECE: usize = 8 << 10;
 
-/// Where processors are shared, a message of one to all is copied from memory that all have mapped from so many bytes
-/// on.
+/// Where processors are shared, one to all is copied from memory that all have mapped from so many bytes on.
 pub const LONG_BLOCK: u64 = 64 << 10;
 
-/// From this many bytes on the only other member copies a message from memory that both have mapped. IMB on two
-/// ranks, through the ring and so: 2 KiB scatter 1.1 and 1.2 µs, all-to-all 1.5 and 2.1, 4 KiB 1.8 and 1.2, 2.2
-/// and 2.2, 8 KiB 2.3 and 1.0, 3.1 and 1.9, 32 KiB 5.3 and 1.9, 8.3 and 3.8. Where ranks share processors, 8 KiB
-/// all-to-all on 4 ranks takes 14 and 18, 32 KiB 29 and 23, all-gather 25 and 24, on 8 ranks 74 and 88.
+/// From this many bytes on the only other member copies from memory that both have mapped: shorter ones are faster
+/// through the ring.
 pub const MAPPED_BYTES: u64 = 4 << 10;
 
 /// A transport's boards. Nothing has a default here, since who hands calls on would not see that one is missing.
 pub trait Boards {
-    /// Takes memory for this process's part of a board with `size` members; the number is what
-    /// the others have to be told.
+    /// Takes memory for this process's part of a board with `size` members; the number is for the others.
     fn prepare_part(&mut self, size: u32) -> Option<u64>;
 
     /// Gives back a part that came to nothing.
@@ -149,16 +143,14 @@ pub trait Boards {
     /// memory may be better left there for its readers.
     fn share_caches(&mut self, board: BoardId, share: Share);
 
-    /// Whether so many bytes of user memory pass through the caches of this machine anyway, since they are more than
-    /// the last one holds.
+    /// Whether so many bytes of user memory pass through the caches anyway: more than the last one holds.
     fn exceeds_caches(&self, bytes: u64) -> bool;
 
     /// Copies bytes of a piece where they belong, so that they displace nothing in the caches; returns
     /// how many had room, or nothing if the transport knows no such way.
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize>;
 
-    /// Copies many bytes that are one run of memory to where a message goes, by moves of the kind that costs least
-    /// here; returns how many had room.
+    /// Copies many bytes of one run to where a message goes, by the cheapest kind of moves; returns how many had room.
     fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize;
 
     /// Writes the next `len` bytes of `source` as a piece, if there is room for it now.
@@ -185,8 +177,7 @@ pub trait Boards {
     /// What has become of what was shown last.
     fn shown(&mut self, board: BoardId, to: Audience) -> Shown;
 
-    /// Fetches the piece apart that [`Boards::read_piece`] shows where it belongs, past the caches if that is asked for
-    /// and possible.
+    /// Fetches the piece that [`Boards::read_piece`] shows to where it belongs, past the caches if asked and possible.
     fn fetch_piece(
         &mut self,
         board: BoardId,
@@ -219,8 +210,7 @@ pub trait Boards {
     /// Asks for where the next piece of a stream will be, which is to be read soon.
     fn ask_for_piece(&mut self, board: BoardId, from: Source);
 
-    /// Tells all members that this process goes no further on a board, and why: the number of an
-    /// error class. It wakes those that sleep.
+    /// Tells all members, also sleeping ones, that this process goes no further on a board: an error class.
     fn renounce(&mut self, board: BoardId, why: i32);
 
     /// Why a member goes no further, if it said so.

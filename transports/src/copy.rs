@@ -3,10 +3,8 @@
 //! An ordinary copy is [`RawBytes::copy_to`], which is made of vector moves from 2 KiB on.
 //!
 //! A buffer that comes round again still lies in its reader's cache. An ordinary store fetches each such line from
-//! there first, 33 ns a line between two core complexes of a Zen 4; a non-temporal store does not ask. Measured here,
-//! copy in and copy out of one buffer, one way: 1 KiB 0.40 µs ordinary and 0.61 streamed; 2 KiB 0.87 and 0.79; 4 KiB
-//! 2.24 and 0.98; 32 KiB 16.6 and 3.8. Between processors that share a cache it is the other way round (4 KiB 0.35 and
-//! 1.06), so `reach` finds out which of the two a peer wants.
+//! there first, a non-temporal store does not ask. That pays from some KiB on between processors that share no cache,
+//! and costs between others, so `reach` finds out which of the two a peer wants.
 
 use mpi_core::buffer::{RawBytes, claim};
 use mpi_core::datatype::{Packer, Unpacker};
@@ -48,8 +46,7 @@ pub(crate) unsafe fn past_the_cache(mut bytes: RawBytes<'_>, to: *mut u8) {
     settle();
 }
 
-/// Copies as many of `bytes` as have room where a message goes, and returns how many; past the
-/// caches if that is one run of memory.
+/// Copies as many of `bytes` as a message has room for, past the caches if that is one run; returns how many.
 ///
 /// # Safety
 /// As `Unpacker::unpack_from`.

@@ -1,11 +1,9 @@
 //! How much of a ring is in use: little at first, all of it when much has gone through.
 //!
-//! A page of shared memory costs 3 to 5 µs when it is first written and read, the kernel's zeros for both processes
-//! included; going round in 128 KiB instead of 2 MiB costs some 0.15 µs for each page that is carried, since both
-//! processors keep the lines in their own caches. So a program of a few milliseconds wants a short way round, and a
-//! long one the long way: the way is doubled once it has been gone sixteen times, when what the short one has cost
-//! comes near to what more pages will. Where the short way is gone past the caches a way of middle length would be no
-//! better, so that one grows all at once.
+//! A page costs a fault when it is first used, a short way costs at each page carried, since both processors keep its
+//! lines in their own caches. So a short program wants a short way and a long one the long way: the way is doubled once
+//! it has been gone sixteen times, when what the short one has cost comes near to what more pages will. Where the short
+//! way is gone past the caches a middle one would be no better, so that one grows all at once.
 
 /// Bytes of the way round at first, between processors that both copy at the same time.
 const FIRST_BYTES: u64 = 128 << 10;
@@ -81,8 +79,7 @@ impl Lap {
     }
 }
 
-/// How far a ring has been used: each page beyond costs a fault of about a microsecond, unless
-/// many are got with one call.
+/// How far a ring has been used: each page beyond costs a fault, unless many are got with one call.
 #[derive(Debug)]
 pub(crate) struct Worn {
     base: u64,

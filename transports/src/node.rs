@@ -96,8 +96,7 @@ impl LocalPort {
         }
     }
 
-    /// Whether what comes from other processes is left where it is, until this process can tell
-    /// whether they are of its job.
+    /// Whether what comes from other processes waits until this process can tell whether they are of its job.
     pub fn set_deaf(&mut self, deaf: bool) {
         self.deaf = deaf;
     }
@@ -114,8 +113,7 @@ impl LocalPort {
         &mut self.shm
     }
 
-    /// Meets all processes of a job that has no network open, as far as that needs no help of theirs;
-    /// whether it is such a job.
+    /// Meets all processes of a job without a network, as far as that needs no help of theirs; whether it is one.
     pub fn meet_all(&mut self) -> bool {
         let is_here = self.nets.is_none();
         if is_here {
@@ -124,8 +122,7 @@ impl LocalPort {
         is_here
     }
 
-    /// Whether all processes have met this one, or cannot. Who waits for that sleeps for short times
-    /// only, since who does not come does not ring.
+    /// Whether all have met this one, or cannot. Who waits for that sleeps briefly: who does not come does not ring.
     pub fn has_met_all(&mut self) -> bool {
         self.shm.has_met_all()
     }

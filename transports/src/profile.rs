@@ -1,8 +1,8 @@
 //! What moving bytes costs on this machine: one value, from which every choice within a node is made.
 //!
-//! The first long message measures it, in less than 200 µs, on memory of this process alone: a copy by vector moves, by
-//! the processor's string move (`rep movsb`) and by non-temporal stores, and one by the kernel out of an address space.
-//! It is never measured again. Where the caches of a peer are, each pair finds out by itself (see [`Class`]).
+//! The first long message measures it, once, on memory of this process alone: a copy by vector moves, by the
+//! processor's string move (`rep movsb`) and by non-temporal stores, and one by the kernel out of an address space.
+//! Where the caches of a peer are, each pair finds out by itself (see [`Class`]).
 //!
 //! In: the processor and the kernel. Out: nanoseconds.
 
@@ -20,8 +20,7 @@ use crate::sys::cma;
 pub(crate) const UNIT: u64 = 64 << 10;
 /// Each is measured so often and the least taken: the first time meets new pages, and any may be interrupted.
 const TRIALS: u32 = 4;
-/// How many times as long a copy takes whose lines come from a cache that is not shared. Between two core complexes of
-/// one socket a line takes 100 ns instead of 20, and a processor waits for several at a time.
+/// How many times as long a copy takes from a cache that is not shared: a processor waits for several lines at a time.
 const FAR_FACTOR: u64 = 3;
 /// The same where no cache holds them, for each copy.
 const MEMORY_FACTOR: u64 = 2;
@@ -83,8 +82,7 @@ impl Profile {
         }
     }
 
-    /// Whether long bodies are stored by the string move: it has to be well below, since its cost varies with how both
-    /// ends lie.
+    /// Whether long bodies are stored by the string move: well below, since its cost varies with how both ends lie.
     pub(crate) fn stores_by_string(&self) -> bool {
         self.string + self.string / 4 < self.vectors
     }

@@ -1,9 +1,8 @@
 //! Where the caches of a peer are, which decides how it is written to.
 //!
-//! Processors that share a last-level cache take a line from each other in 20 nanoseconds, others in 100 and more.
-//! Guests of a host cannot read that from their machine's topology, so the first loads of a count that the peer has
-//! written are timed until one verdict leads by two; after that nothing is timed any more. A peer with another cache
-//! gets non-temporal stores.
+//! Processors that share a last-level cache take a line from each other much sooner than others do. Guests of a host
+//! cannot read that from their machine's topology, so the first loads of a count that the peer has written are timed
+//! until one verdict leads by two, and never after. A peer with another cache gets non-temporal stores.
 //!
 //! Enters: how long the first looks took. Leaves: the class of the peer, and copies.
 
@@ -88,8 +87,8 @@ impl Reach {
     /// Looks at a count that the peer writes, and sees how long that takes as long as that is of use. `load` returns
     /// the count, and whether it has changed since the last look: the line of one that has not may be here still.
     ///
-    /// Nothing is loaded ahead of the clock, nor of the look by a guess about what comes before it: else the line is
-    /// here by the time that the clock has been read.
+    /// Nothing is loaded ahead of the clock, nor of the look by a guess: else the line is here when the clock has been
+    /// read.
     #[inline]
     pub(crate) fn look<T>(&mut self, load: impl FnOnce() -> (T, bool)) -> T {
         if self.has_proved() {

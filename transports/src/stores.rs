@@ -33,8 +33,7 @@ pub(crate) unsafe fn store(bytes: RawBytes<'_>, to: *mut u8, past: bool) {
     }
 }
 
-/// Stores up to `room` bytes of a message at `to`, and returns how many; as [`store`], but for a message
-/// that is short or not one run.
+/// Stores up to `room` bytes of a message at `to`, and returns how many; as [`store`], but for any message.
 ///
 /// # Safety
 /// As [`copy::pack_streamed`].

@@ -151,8 +151,7 @@ unsafe fn report_all<F: Face>(
     true
 }
 
-/// Reports a request that has completed well; whether it has. It is told by its place, its handle and
-/// whether it is [`Glance::Empty`].
+/// Reports a request, told by place, handle and being [`Glance::Empty`], that has completed well; whether it has.
 ///
 /// # Safety
 /// The place can be written; so can the status, unless it is to be ignored.

@@ -30,8 +30,7 @@ const PIECE: f64 = (64 << 10) as f64;
 /// What a machine takes for what a collective is made of.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Costs {
-    /// Nanoseconds from the store of a line to its load: from the same last-level cache, from another one of the
-    /// socket, from another socket.
+    /// Nanoseconds from a line's store to its load: within a last-level cache, a socket, from another socket.
     pub line: [f64; 3],
     /// Nanoseconds to copy a KiB that is near.
     pub copy: f64,

@@ -1,7 +1,6 @@
 //! The schedules made lately: programs repeat their calls, and making a schedule takes longer than a small operation.
 //!
-//! Enters: what a schedule depends on, which is not the memory it works on nor the communicator's
-//! members. Leaves: the schedule, made or found.
+//! Enters: what a schedule depends on, neither its memory nor members. Leaves: the schedule, made or found.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! How the processes of a communicator are spread over the last-level caches and sockets of a node: all that a choice
-//! by [`cost`](super::cost) knows of them.
+//! How a communicator's processes are spread over last-level caches and sockets: what [`cost`](super::cost) knows of
+//! them.
 //!
 //! Enters: the socket and the cache of each. Leaves: the most of each kind, and the groups of a tree.
 

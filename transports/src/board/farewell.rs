@@ -35,8 +35,7 @@ impl Farewell {
         fence(Ordering::Release);
     }
 
-    /// Why the member goes no further, if it said so. If it did not, all that was read of its memory before was
-    /// read before it could change.
+    /// Why the member goes no further, if it said so. If not, all of its memory was read before it could change.
     pub(super) fn hear(&self) -> Option<i32> {
         let [mark, reason] = self.words();
         fence(Ordering::Acquire);

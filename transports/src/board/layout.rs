@@ -31,8 +31,7 @@ const PRIVATE_ROOM_MAX: usize = 2 << 20;
 /// processors: who writes 1 MiB to a root may then go on before the root has its turn.
 const PRIVATE_SPACES: usize = 2;
 
-/// Counters and cells of a part up to this size are mapped when the board is opened, and not at its thirtieth
-/// message: eight members have 23 pages of them.
+/// Counters and cells of a part up to this size are mapped when the board opens, not at its thirtieth message.
 const HEAD_BYTES: usize = 92 << 10;
 
 /// What the address of a part is a multiple of.
@@ -68,10 +67,8 @@ impl Layout {
     }
 
     /// The counter of what the owner has consumed of a stream of `writer`. [`CONSENT`] bytes behind each is the word
-    /// that says whether the owner fetches what it is shown there. The page is of counters alone: a processor that
-    /// often reads one line behind another of the same page comes to ask for it by itself, and a counter that is here
-    /// already when a look at it is timed says nothing. (Two far ranks of a Zen 1 that fetch from each other, with the
-    /// farewell between the counters and cells behind them: up to half of the looks were so.)
+    /// that says whether the owner fetches what it is shown there. The page is of counters alone: else a processor
+    /// prefetches counters behind other lines of it, and a timed look at one says nothing.
     pub(super) fn counter(self, writer: usize, stream: Stream) -> usize {
         (writer * COUNTERS + stream as usize) * COUNTER_STRIDE
     }

@@ -23,11 +23,10 @@ use crate::sys::memory::Backing;
 
 /// Largest piece where every rank has a processor: what is read while the next is written.
 const PIECE_BYTES: usize = 32 << 10;
-/// The same where two members write to each other, and read when they have written: so each stores in one go and takes
-/// in in one go.
+/// The same where two members both write and then read: so each stores in one go and takes in in one go.
 const EXCHANGED_BYTES: usize = 128 << 10;
 /// How many of the largest pieces fit into a stream where ranks share processors. Measured with 4
-/// and 8 ranks on two: allreduce of 1 MiB is slower with pieces of half and of twice the size.
+/// How many of the largest pieces fit into a stream where ranks share processors.
 const CROWDED_PIECES: usize = 8;
 /// About what the second-level caches of two processors hold: the ways round of all streams that
 /// are written at the same time, where ranks share processors.
@@ -179,8 +178,7 @@ impl Board {
         }
     }
 
-    /// Bytes that pass through the caches if messages of `len` bytes go through rings: of the program's memory, and of
-    /// the rings.
+    /// Bytes that pass through the caches if messages of `len` bytes go through rings: the program's and the rings'.
     pub fn footprint(&self, len: u64) -> u64 {
         self.share.messages.saturating_mul(len).saturating_add(CACHES as u64)
     }

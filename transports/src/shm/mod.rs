@@ -70,8 +70,7 @@ pub struct LocalConfig {
     pub ranks_on_node: u32,
     /// What all processes of the job know and nobody else.
     pub secret: Secret,
-    /// Whether no other process is to be reached through shared memory, as far as is known: then it is no error
-    /// that the kernel gives none.
+    /// Whether shared memory reaches no other process, as far as is known: then the kernel may have none to give.
     pub alone: bool,
     /// The settings.
     pub shm: ShmSettings,

@@ -72,8 +72,8 @@ impl Waiter {
     }
 
     /// Whether a wait with so many idle polls goes on spinning. The look before it has then ended: looks that pile up
-    /// would all have to be undone when their line changes (decision 82: gather and broadcast of 8 bytes, 2 near ranks
-    /// of a Zen 1, 0.20 and 0.17 µs without that, 0.15 with it).
+    /// Whether a wait with so many idle polls goes on spinning. The look before it has then ended: looks that pile up
+    /// would all have to be undone when their line changes (decision 82).
     #[inline]
     fn spins(&mut self, idle_polls: u32) -> bool {
         if self.is_crowded() || idle_polls >= self.spin_polls {
@@ -148,8 +148,7 @@ impl Shm {
         true
     }
 
-    /// See [`mpi_core::port::Port::give_turn`]. A program that waits by tests comes here alone, so news
-    /// of every kind is looked for as in a wait.
+    /// See [`mpi_core::port::Port::give_turn`]. A wait by tests comes here alone, so all kinds of news are looked for.
     pub(crate) fn give_turn(&mut self) {
         if !self.waiter.is_crowded() {
             return;

@@ -111,8 +111,7 @@ impl Peer {
         self.arriving.is_some() || !self.bulk_in.is_empty()
     }
 
-    /// The address of a body of `len` bytes that a frame of the peer names: in the exchange
-    /// buffer, or in the peer's slots or ring.
+    /// The address of a body of `len` bytes that the peer's frame names: in the exchange buffer, its slots or its ring.
     #[inline(always)]
     pub(super) fn body(&mut self, offset: u64, len: u64) -> Option<*const u8> {
         if offset >= EXCHANGE {
@@ -124,8 +123,7 @@ impl Peer {
         Some(at)
     }
 
-    /// The peer's parked word if it sleeps and has not been rung for this sleep. A plain load:
-    /// the sleeper pays for the order (see `park`).
+    /// The parked word of a peer that sleeps unrung. A plain load: the sleeper pays for the order (see `park`).
     #[inline]
     pub(super) fn sleeps(&self) -> Option<u32> {
         crate::sync::compiler_fence(Ordering::SeqCst);

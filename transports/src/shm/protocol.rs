@@ -16,8 +16,7 @@ use crate::profile::{Class, Profile, UNIT};
 pub(super) const FETCHED_BYTES: u64 = 16 << 10;
 /// The same where ranks share processors, and a wait is a change of processes.
 pub(super) const FETCHED_BYTES_SHARED: u64 = 32 << 10;
-/// What a message that is fetched costs besides, in nanoseconds: the announcement and its answer go from one processor
-/// to the other, and the kernel is called.
+/// What fetching costs besides: announcement and answer go between processors, and the kernel is called.
 const HANDSHAKE_NANOS: u64 = 800;
 /// What the first piece of a message in a ring costs before both ends work at once: its bytes are stored alone.
 const FIRST_PIECE: u64 = 8 << 10;

@@ -1,10 +1,9 @@
 //! Copies by the kernel whose two ends lie nearly alike within their pages.
 //!
 //! The kernel copies by the processor's string move. On an AMD Zen 3 that crawls if it stores a few bytes further
-//! behind the beginning of a page than it loads: 64 KiB take 28 to 44 µs from 1 to 31 bytes further, and 6.5 to 8.6
-//! elsewhere. A buffer that the C library got from the kernel begins 16 bytes behind that of a page, and who keeps
-//! an array's first element for his neighbour's last one is 8 bytes off. So such a copy is made further behind,
-//! where there is none yet, and moved to where it belongs while a near cache has it, by vector moves: 7.6 µs.
+//! behind the beginning of a page than it loads, as it does between a buffer of `malloc` and a page, or neighbouring
+//! array elements. So such a copy is made further behind and moved to where it belongs by vector moves, while a near
+//! cache has it.
 //!
 //! In: two addresses. Out: whether what lies there is better copied so.
 
@@ -46,8 +45,7 @@ fn lie_nearly(from: u64, to: u64) -> bool {
     (1..NEAR_BYTES).contains(&(to.wrapping_sub(from) % PAGE as u64))
 }
 
-/// Where in memory at `room` to put on the way what goes from one place to the other: as many bytes behind it, at most
-/// [`MOST_BEHIND`].
+/// Where at `room` to put what goes from one place to the other: as far behind it, at most [`MOST_BEHIND`].
 pub(super) fn way_through(from: u64, room: u64, to: u64) -> usize {
     let is_apart = |at: u64| !lie_nearly(from, at) && !lie_nearly(at, to);
     // Two of three lines are apart from one place each.

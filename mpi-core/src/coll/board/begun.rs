@@ -166,8 +166,7 @@ impl<P: Port> Entry<'_, P> {
         false
     }
 
-    /// How often to look before those have a turn who share this processor: as a blocking call would that waits for
-    /// what the first operation of each board does.
+    /// How often to look before others on this processor have a turn: as a blocking call of each first operation would.
     fn looks_in_turn_of_begun(&mut self, yielded: bool) -> u32 {
         let queues = std::mem::take(&mut self.begun.queues);
         let firsts = queues.iter().filter_map(|queue| Some((queue.seat, queue.errands.front()?)));

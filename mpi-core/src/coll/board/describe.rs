@@ -146,8 +146,7 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// This process keeps a block of its own, unless that is in place already: past the caches where none holds what
-    /// all have.
+    /// This process keeps a block of its own, unless it is in place: past the caches where none holds what all have.
     fn keep_own(
         &self,
         transfer: &mut Transfer,

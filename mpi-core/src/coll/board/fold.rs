@@ -162,8 +162,7 @@ impl Fold {
     fn begin_tile(&mut self) {
         if self.saves && self.base < self.task.len {
             let from = self.task.own.wrapping_add(self.base);
-            // SAFETY: the operand has that many bytes from `base` on, and so has the scratch
-            // memory, which `new` made as long as a tile.
+            // SAFETY: the operand has that many bytes from `base` on, and so has the scratch memory, as long as a tile.
             unsafe { RawBytes::new(from, self.tile_len()).copy_to(self.scratch.own.of(0)) };
         }
     }

@@ -1,8 +1,7 @@
 //! Reducing contributions of one piece each, without a description of what is under way: all of them are
 //! there before the first is read, as they are as a rule when the ranks come to a call together.
 //!
-//! Enters: what is to be reduced, in one piece from everyone. Leaves: the result, or that the longer way
-//! (see `fold`) has to be taken.
+//! Enters: what is to be reduced, in one piece from everyone. Leaves: the result, or that `fold` has to do it.
 #![allow(unsafe_code)]
 
 use super::fold::{Fold, TILE_BYTES};
@@ -36,8 +35,7 @@ impl<P: Port> Entry<'_, P> {
         transfer.run(self)
     }
 
-    /// Whether an operation that only begins may reduce already: its own contribution has gone out, and those of all
-    /// others have come.
+    /// Whether an operation that only begins may reduce: its contribution has gone out, and all others have come.
     fn may_fold_now(&mut self, seat: Seat, task: &Task) -> bool {
         let is_out = self.begun.left.is_none();
         let has_come = |rank| {
@@ -47,8 +45,7 @@ impl<P: Port> Entry<'_, P> {
         is_out && seat.others().all(has_come)
     }
 
-    /// Reduces contributions of one piece each, of all ranks, into `into`; does nothing and returns
-    /// `false` if they are longer or do not agree.
+    /// Reduces contributions of one piece each, of all ranks, into `into`; `false` if they are longer or do not agree.
     #[inline]
     pub(super) fn fold_short(&mut self, seat: Seat, task: &Task, into: UserBuffer) -> Result<bool> {
         if task.len == 0 || task.len > TILE_BYTES {

@@ -12,9 +12,7 @@ use crate::error::Result;
 use crate::port::Port;
 use crate::process::Process;
 
-/// A process that copies its own looks so often, in bytes, at what another does meanwhile. A look costs less than a
-/// line, but moves begin anew behind it (gathers of 64 and 256 KiB, two ranks, Zen 5, looks every 16 KiB: 1.6 and
-/// 5.8 µs, and 1.5 and 5.0 so).
+/// A process that copies its own looks so often, in bytes, at what another does: moves begin anew behind each look.
 const OWN_BYTES: u64 = 64 << 10;
 
 /// A block that a process has for itself: from where it is copied, and to where.
@@ -136,10 +134,8 @@ impl Incoming {
         Incoming { from, into, beyond: 0, past: false, exchanged: false, done }
     }
 
-    /// A message that has mostly been written as a whole when it is read. It is stored in its room by moves of the
-    /// kind that costs least. (Two ranks, Zen 5, near: all-gather of 256 KiB 20 µs by vectors and 14 so. What is read
-    /// while the next piece is written takes longer so, a broadcast of 256 KiB 11 µs and not 6 to 8, though each piece
-    /// alone does not.)
+    /// A message that has mostly been written as a whole when it is read: stored by moves of the kind that costs least.
+    /// While a next piece is being written those are slower.
     pub(super) fn exchanged(from: Source, into: Unpacker) -> Incoming {
         Incoming { exchanged: true, ..Incoming::new(from, into) }
     }
@@ -215,8 +211,8 @@ impl Incoming {
 /// Copies between two blocks of user memory, of which one may be laid out otherwise.
 pub(in crate::coll) fn copy(mut from: Packer, mut into: Unpacker) {
     while let Some((at, len)) = from.next_run(usize::MAX) {
-        // SAFETY: user memory that the collective owns, readable and writable; the standard
-        // forbids that its buffers overlap.
+        // SAFETY: user memory that the collective owns, readable and writable; by the standard its buffers do not
+        // overlap.
         unsafe { into.unpack_from(RawBytes::new(at, len)) };
     }
 }

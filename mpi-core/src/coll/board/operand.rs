@@ -167,8 +167,7 @@ impl Fold {
         Ok(())
     }
 
-    /// Lets the writer of an operand that was read where it lies go on, unless it has failed: then it may have changed
-    /// it meanwhile.
+    /// Lets the writer of an operand that was read in place go on, unless it has failed: then it may have changed it.
     fn let_go<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) -> Result<()> {
         let (board, from) = (self.seat.board, self.source(rank));
         if let Some(class) = entry.port.memory_mut().renounced(board, rank) {

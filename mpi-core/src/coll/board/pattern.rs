@@ -11,13 +11,11 @@ use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::port::Port;
 
-/// A message of one to all goes in so many parts where ranks share processors, or in fewer of so many
-/// bytes. OSU, broadcast of 256 KiB and 1 MiB in pieces as large as can be, and so: 4 ranks 44 and 28 µs,
-/// 192 and 144, 8 ranks 57 and 30, 258 and 183.
+/// One to all goes in so many parts where ranks share processors, so that readers begin early, or in fewer of so many
+/// bytes.
 const PARTS: u64 = 4;
 const PART_BYTES_MIN: u64 = 32 << 10;
-/// What a process has in the caches besides its messages, at least: a page of its stack. Messages that just fill the
-/// last one do not fit with it.
+/// What a process has in the caches besides its messages, at least a page of stack: messages must leave room for it.
 const BESIDES: u64 = 4 << 10;
 
 /// Who writes to whom.

@@ -87,8 +87,7 @@ const NO_PLACE: u64 = 0;
 const SOCKET: u32 = 32;
 
 impl<P: Port> Entry<'_, P> {
-    /// This process's place at the board of `comm`, which is opened if that was never tried.
-    /// `None` at all members if there is none.
+    /// This process's place at the board of `comm`, opened if never tried. `None` at all members if there is none.
     #[inline]
     pub(in crate::coll) fn seat(&mut self, comm: CommHandle) -> Result<Option<Seat>> {
         let state = self.comm(comm)?;

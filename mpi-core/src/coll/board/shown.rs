@@ -1,5 +1,4 @@
-//! Messages that stay where they are: the writer shows where one lies in its own memory, and its
-//! readers fetch it from there (decision 62).
+//! Messages that stay where they are: the writer shows where one lies, and its readers fetch it there (decision 62).
 //!
 //! Who cannot fetch it refuses, and gets it in pieces, written for it alone. A reader does what each piece
 //! says, so nobody has to agree on anything beforehand.
@@ -15,8 +14,7 @@ use crate::error::{ErrorClass, Result};
 use crate::lost::failed_elsewhere;
 use crate::port::Port;
 
-/// From this many bytes on a message of one to the only other member is fetched where its writer has only begun to
-/// write it, too.
+/// From this many bytes on one to the only other member is fetched also where its writer has begun to write it.
 const LONG_BYTES: u64 = 64 << 10;
 
 impl Outgoing {
@@ -27,8 +25,7 @@ impl Outgoing {
         }
     }
 
-    /// Shows where it lies, or looks whether all have it; whether that was so, and nothing if a piece has to be
-    /// written.
+    /// Shows where it lies, or looks whether all have it; whether so, and nothing if a piece has to be written.
     #[inline(never)]
     pub(super) fn show<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Option<bool> {
         match &self.way {
@@ -70,8 +67,8 @@ impl Outgoing {
 }
 
 impl Incoming {
-    /// Gets a piece out of the writer's memory, or from now on what it writes instead. A writer that fails may change
-    /// its memory after it has said so.
+    /// Fetches a piece, or reads from now on what the writer writes. A failed writer's memory may change once it says
+    /// so.
     #[inline(never)]
     pub(super) fn fetch<P: Port>(
         &mut self,

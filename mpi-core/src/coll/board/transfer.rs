@@ -25,8 +25,7 @@ pub(super) struct Transfer {
     own: Option<(OwnBlock, bool)>,
     /// A contribution that the result overwrites; what goes out is read from here.
     kept: Vec<u8>,
-    /// What comes in may only overwrite what has gone out: the rooms of a message from a rank are
-    /// those of the message to it.
+    /// What comes in may only overwrite what has gone out: a rank's message has the rooms of the message to it.
     swaps: bool,
     /// The reduction begins when everything has gone out, whose memory it overwrites.
     folds_last: bool,
@@ -114,8 +113,7 @@ impl Transfer {
         }
     }
 
-    /// The same, of one message to all, which is this process's own block as well: behind each piece as much of that is
-    /// copied, which is in the nearest cache then.
+    /// The same of one message to all that is the own block too: each piece is copied while in the nearest cache.
     fn write_beside_own<P: Port>(&mut self, entry: &mut Entry<'_, P>) {
         let (own, out, incoming) = match (&mut self.own, &mut self.outs[..], self.ins.first()) {
             (Some((own, false)), [out], Some(incoming)) if out.to() == Audience::Everyone => {
@@ -135,8 +133,7 @@ impl Transfer {
         }
     }
 
-    /// Begins a call that is not waited for: writes what there is room for, unless others go before it, and copies this
-    /// process's own block.
+    /// Begins a call that is not waited for: writes what has room, after others before it, and copies the own block.
     pub(super) fn begin<P: Port>(&mut self, entry: &mut Entry<'_, P>, behind: bool) {
         if !behind {
             self.write_beside_own(entry);
@@ -177,9 +174,8 @@ impl Transfer {
         }
     }
 
-    /// Copies this process's own block before it reads or, where there is one other member, by turns, as long as what
-    /// that one writes is not there, and the rest behind it: what one call went through last is still in the caches
-    /// when the next one begins.
+    /// Copies the own block before it reads or, with one other member, while that one's pieces are awaited: what one
+    /// call went through last is still in the caches when the next one begins.
     fn copy_own_in_turn<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<()> {
         let seat = self.seat;
         let only = seat.size == 2 && !seat.crowded;

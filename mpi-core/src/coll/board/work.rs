@@ -28,8 +28,7 @@ pub(super) enum WaitFor {
     Root,
     /// One that waits itself, for what the others still have to do.
     Answer,
-    /// A piece from each other member in turn, in the order of [`Seat::others`]: those that have
-    /// written theirs have done what they have to.
+    /// A piece from each other member in turn, in the order of [`Seat::others`]: who has written has done its part.
     Each(fn(u32) -> Source),
 }
 
@@ -41,8 +40,7 @@ pub(super) trait Work<P: Port> {
     /// A member whose doing it waits for; any of them.
     fn awaited(&self) -> Option<u32>;
 
-    /// A member without which it does not go on, for whoever asks: one that is awaited, or has not read what was
-    /// written to it.
+    /// A member without which it does not go on: one that is awaited, or has not read what was written to it.
     fn held_up_by(&self, process: &Process<P>) -> Option<u32> {
         let _ = process;
         self.awaited()
@@ -79,8 +77,7 @@ pub(super) const POLLS_PER_CHECK: u32 = 64;
 /// Collective calls from one that polls to the next.
 const CALLS_PER_POLL: u32 = 64;
 
-/// Whether a call of this number has to let everything else go on first (MPI-5.0 §3.7.4), although collectives find
-/// their data without waiting.
+/// Whether a call of this number lets all else go on first (MPI-5.0 §3.7.4), although it may find its data at once.
 #[inline]
 pub(in crate::coll) fn polls(collective_number: u32) -> bool {
     collective_number.is_multiple_of(CALLS_PER_POLL)
@@ -145,8 +142,7 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    /// How often to look before those have a turn who share this processor: not at all if what is
-    /// awaited may come from one of them.
+    /// How often to look before others on this processor have a turn: never if what is awaited may come from one.
     pub(super) fn looks_in_turn(&mut self, seat: Seat, work: &impl Work<P>, yielded: bool) -> u32 {
         let Some(awaited) = work.awaited() else { return 0 };
         let process: &mut Process<P> = self;

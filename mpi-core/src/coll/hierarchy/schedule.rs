@@ -1,5 +1,4 @@
-//! The stages of a collective as one schedule of messages. What may run at the same time the data say: a long broadcast
-//! flows through its stages in segments.
+//! A collective's stages as one schedule. Data say what runs at once: a long broadcast flows in segments.
 
 use super::groups::Groups;
 use super::stages::{Stage, Stages, Step, Team, Units};
@@ -17,8 +16,7 @@ use crate::fail;
 const SEGMENT: i64 = 128 << 10;
 
 /// The schedule of `rank` for a call of this shape on a communicator with these groups. Each stage goes as `table`
-/// says, within a group by at least so many ports: with many a short message is one step away from the leader, which
-/// counts where processes share processors.
+/// says, within a group by at least so many ports, which makes few steps where processes share processors.
 ///
 /// # Errors
 /// There is no such schedule for this problem.

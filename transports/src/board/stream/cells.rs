@@ -13,8 +13,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// Bytes of a piece that lies in the line of its cell that says that it is there.
 pub(super) const LINE_BYTES: usize = 48;
 
-/// The first line of a cell. `form` has the length in its low half, the place of the body above, and the bit of a last
-/// piece.
+/// A cell's first line. `form`: the length in the low half, the body's place above, and the bit of a last piece.
 #[repr(C, align(64))]
 pub(super) struct Cell {
     pub(super) seq: AtomicU64,

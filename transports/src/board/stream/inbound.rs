@@ -10,10 +10,8 @@ use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::populate;
 
-/// Of bodies of up to so many bytes, and of long ones so many, are asked for before the cell says where the next one
-/// is, so that its lines and the cell's come at the same time. OSU, 64 bytes, without and so: near, 4 ranks, scatterv
-/// 0.13 and 0.11 µs, far, broadcast 0.17 and 0.10, 2 ranks, gather 0.13 and 0.10, all-to-all 0.16 and 0.13; near, 2
-/// ranks, all-gather of 64 KiB 2.54 and 2.45.
+/// So many bytes of a body are asked for before its cell says where it is, so that its lines and the cell's come at
+/// once.
 const ASKED_BYTES: usize = 256;
 
 /// One reading end.
@@ -26,8 +24,7 @@ pub(in crate::board) struct Inbound {
     counter: *const AtomicU64,
     /// Bodies that end here or before are read without further ado.
     known: usize,
-    /// Where what is behind the line of the next cell begins if it is as long as for the last one, and how many bytes
-    /// of it to ask for, perhaps none.
+    /// Where the next body begins if it is as long as the last one, and how many bytes of it to ask for, perhaps none.
     ahead: (*const u8, usize),
 }
 

@@ -21,8 +21,7 @@ pub(super) use readers::Answer;
 
 /// Short bodies go round in at least so many bytes, so that they stay in the cache and few pages are touched.
 const WINDOW_MIN: usize = 4 << 10;
-/// Where the part of a long way round begins that readers map as a whole when the first body lies there: its writer
-/// has got all pages.
+/// From here on readers map a long way round as a whole with its first body: its writer has got all pages.
 const MAPPED_FROM: usize = 128 << 10;
 /// The form of a piece that ends its message.
 const LAST: u64 = 1 << 63;

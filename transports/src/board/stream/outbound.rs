@@ -29,8 +29,7 @@ impl Outbound {
     /// The writing end of a stream with these cells and this room for bodies.
     ///
     /// # Safety
-    /// All of it stays mapped as long as this lives, cells and counters are aligned, and nobody
-    /// else writes to the cells and bodies.
+    /// All of it stays mapped as long as this lives, is aligned, and nobody else writes to the cells and bodies.
     pub(in crate::board) unsafe fn new(
         cells: Cells,
         body: *mut u8,
@@ -81,8 +80,7 @@ impl Outbound {
         true
     }
 
-    /// Where the next piece may be written, of so many bytes, and how its cell tells that; no reader looks there before
-    /// the piece is published.
+    /// Where the next piece of so many bytes may be written, and how its cell tells that; unread until it is published.
     #[inline(always)]
     fn place(&mut self, len: usize, round: usize) -> Option<(*mut u8, u64)> {
         if !self.readers.spare_a_cell(self.next) {
@@ -132,9 +130,7 @@ impl Outbound {
     }
 
     /// Asks for the next cell, of which the readers have the last copy, so that it can be written without waiting; of
-    /// its second line too if the next piece makes use of that as this one of `len` bytes does. Without and so, calls
-    /// of 8 bytes one after the other, 2 far ranks of a Zen 1, broadcast 0.46 and 0.36 µs, all-to-all 0.52 and 0.39
-    /// (decision 82); where ranks share processors nothing is faster.
+    /// its second line too if the next piece is as long as this one of `len` bytes (decision 82).
     #[inline(always)]
     fn claim_cell(&self, len: usize) {
         claim(self.cells.of(self.next).cast());

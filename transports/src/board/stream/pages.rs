@@ -10,12 +10,10 @@ use mpi_core::boards::LONG_PIECE;
 use super::WINDOW_MIN;
 use crate::lap::{Lap, Worn};
 
-/// Short bodies, and all while the way round is short, go round in so many times their length, and at least in
-/// [`WINDOW_MIN`].
+/// Short bodies, and all on a short way, go round in so many times their length, and at least in [`WINDOW_MIN`].
 const WINDOW: usize = 8;
-/// Bodies from this length on go round in all the room that they may use: a line that both processors still
-/// hold is dearer to write and to read again than one that has left their own caches. While the way round is short they
-/// are written past the caches instead.
+/// Bodies from this length on go round in all their room, since lines that have left the processors' own caches are
+/// cheaper to write and read again. While the way round is short they are written past the caches.
 const LONG_BODY: usize = LONG_PIECE;
 /// Where ranks share processors and so many streams are written at the same time that each has no more than this of
 /// the caches, it has all of that from the first long body on.

@@ -60,8 +60,7 @@ impl Counter {
     }
 }
 
-// SAFETY: the pointers lead into shared memory that the board's owner keeps mapped; any thread
-// may use them, one at a time.
+// SAFETY: the pointers lead into memory that the board's owner keeps mapped; one thread at a time uses them.
 unsafe impl Send for Readers {}
 
 impl Readers {

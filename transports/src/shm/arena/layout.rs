@@ -92,14 +92,12 @@ impl Geometry {
         pages(self.slots_at() + u64::from(self.slots) * u64::from(self.slot_stride))
     }
 
-    /// Where the ring ends, and with it all that is mapped at first contact and that a frame may name by an offset
-    /// of the arena.
+    /// Where the ring ends, and all that is mapped at first contact and that a frame may name by an arena offset.
     pub(in crate::shm) fn ring_end(&self) -> u64 {
         pages(self.ring_at() + self.ring_bytes)
     }
 
-    /// Bytes from one exchange buffer to the next: three lines off a power of two, so that their
-    /// first lines do not share a cache set.
+    /// Bytes between exchange buffers: three lines off a power of two, so that their first lines share no cache set.
     fn exchange_stride(&self) -> u64 {
         if self.exchange_bytes == 0 { 0 } else { self.exchange_bytes.next_multiple_of(64) + 192 }
     }

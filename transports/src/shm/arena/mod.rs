@@ -38,8 +38,7 @@ impl Arena {
         Arena::of(SharedFile::new(geometry.total())?, geometry, true)
     }
 
-    /// One that no other process can map, where the kernel gives none that it could: with no memory for programs,
-    /// who get it elsewhere.
+    /// One that no other process can map, where the kernel gives none that it could, and without memory for programs.
     pub(in crate::shm) fn unshared(geometry: Geometry) -> io::Result<Arena> {
         let geometry = Geometry { alloc_bytes: 0, ..geometry };
         Arena::of(SharedFile::unshared(geometry.total())?, geometry, false)
@@ -128,8 +127,8 @@ impl Arena {
     /// The reading end of an inbound lane, taken once.
     pub(in crate::shm) fn reader(&self, lane: u32) -> Reader {
         let (cells, counter) = ends(&self.map, &self.geometry, lane);
-        // SAFETY: `ends` checked both ranges; the arena outlives its readers in `Shm`, and only
-        // this process writes its counters.
+        // SAFETY: `ends` checked both ranges; the arena outlives its readers, and only this process writes its
+        // counters.
         unsafe { Reader::new(cells, counter, self.geometry.cells) }
     }
 
@@ -146,8 +145,7 @@ impl Arena {
         self.map.base().wrapping_add(offset as usize)
     }
 
-    /// The address of `len` bytes of the memory for programs at an offset that this process chose, which are mapped
-    /// for that if they are not yet.
+    /// The address of `len` bytes for programs at an offset that this process chose; maps them if need be.
     pub(in crate::shm) fn allocated(&mut self, offset: u64, len: u64) -> io::Result<*mut u8> {
         self.views.ample(offset, len)
     }
@@ -267,8 +265,7 @@ impl Remote {
         }
     }
 
-    /// The address of bytes that an offer says lie in the peer's memory for programs, which are mapped for that if
-    /// they are not yet.
+    /// The address of bytes that an offer says lie in the peer's memory for programs; maps them if need be.
     #[inline]
     pub(in crate::shm) fn allocated(&mut self, offset: u64, len: u64) -> io::Result<*mut u8> {
         if offset < self.geometry.alloc_at() {

@@ -158,8 +158,7 @@ impl Card {
         Some(Card { name, host: u64::from_str_radix(host, 16).ok()? })
     }
 
-    /// The hash that says which kernel this is, and which of its networks: abstract names are
-    /// known in one network namespace only.
+    /// The hash of the kernel and its network namespace: abstract names are known in one network namespace only.
     pub(in crate::shm) fn this_host() -> u64 {
         let mut host = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();

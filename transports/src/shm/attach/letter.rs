@@ -52,8 +52,7 @@ impl Shm {
     }
 }
 
-/// Whether a datagram may get through later: the receiver's queue, or the number of descriptors
-/// on their way, is at its limit.
+/// Whether a datagram may get through later: the receiver's queue, or descriptors on their way, are at their limit.
 fn is_for_now(error: &io::Error) -> bool {
     let codes = [libc::EAGAIN, libc::ENOBUFS, libc::ENOMEM, libc::ETOOMANYREFS, libc::EINTR];
     error.raw_os_error().is_some_and(|code| codes.contains(&code))

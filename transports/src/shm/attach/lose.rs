@@ -7,8 +7,7 @@ use crate::shm::ring::lane::{Reader, Writer};
 use crate::shm::{Event, Shm};
 
 impl Shm {
-    /// Notes that `peer` is gone, and tells it so, since it may be there all the same; what it had sent before stays
-    /// readable.
+    /// Notes that `peer` is gone, and tells it so, in case it is there; what it had sent before stays readable.
     pub(crate) fn lose(&mut self, peer: PeerId, how: &str) {
         let to = &self.peers[peer.0 as usize];
         let addressee = to.name.map(|name| (to.rank, name)).filter(|_| to.is_there());

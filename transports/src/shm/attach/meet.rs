@@ -200,8 +200,7 @@ impl Shm {
         leavers.into_iter().for_each(|peer| self.lose(peer, "it has left"));
     }
 
-    /// The program has closed the socket, as those do that close all descriptors they do not know: gives up who is not
-    /// here yet and can come in by no other way.
+    /// The program has closed the socket, with all descriptors it does not know: gives up who can come no other way.
     fn lose_unheard(&mut self) {
         let is_findable = self.arena.is_findable();
         let is_unheard = |(rank, peer): &(&u32, &PeerId)| match self.peers[peer.0 as usize].state {
@@ -389,8 +388,7 @@ fn cannot_be_mapped(error: &io::Error) -> String {
     format!("its shared memory cannot be mapped: {error}{limit}; FERRITE_TRANSPORT=tcp needs none")
 }
 
-/// Whether the kernel lets this process read the memory of `pid`: found out on a word whose
-/// value is known, never on a message.
+/// Whether the kernel lets this process read the memory of `pid`: tried on a known word, never on a message.
 fn may_read(pid: i32, probe: (u64, u64)) -> bool {
     let mut word = 0u64;
     // SAFETY: eight bytes, ours.

@@ -30,8 +30,7 @@ impl Shm {
         self.peer_memory(peer, at.offset.checked_sub(1)?, len)
     }
 
-    /// How a peer could fetch bytes of this process. Whether it may, and whether that is the
-    /// cheaper way, is for the peer to find out.
+    /// How a peer could fetch bytes of this process; whether it may, and whether that is cheaper, the peer finds out.
     pub(in crate::shm) fn offer_bytes(&mut self, _: PeerId, address: *const u8, len: u64) -> Offer {
         let Lies { offset: arena, .. } = self.lies(address, len);
         let address = match self.config.shm.bulk {
@@ -44,8 +43,7 @@ impl Shm {
         }
     }
 
-    /// Whether a message of `len` bytes in one run is better announced to `peer` than sent, since the peer
-    /// fetches it then.
+    /// Whether a message of `len` bytes in one run is better announced to `peer`, which fetches it, than sent.
     #[inline]
     pub(in crate::shm) fn is_better_announced(&self, peer: PeerId, len: u64) -> bool {
         len >= protocol::FETCHED_BYTES && self.is_fetched(peer, len, true)

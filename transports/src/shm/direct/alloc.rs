@@ -47,8 +47,8 @@ impl Allocator {
         self.taken.get(&at).copied()
     }
 
-    /// Takes back what begins at `at`; answers the whole pages within it that hold nothing else,
-    /// or `None` if nothing begins there.
+    /// Takes back what begins at `at`; answers the whole pages of it that hold nothing else, `None` if nothing begins
+    /// there.
     pub(in crate::shm) fn give(&mut self, at: u64) -> Option<(u64, u64)> {
         let len = self.taken.remove(&at)?;
         let (mut begin, mut end) = (at, at + len);

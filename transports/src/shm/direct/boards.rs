@@ -201,8 +201,8 @@ impl Boards for Shm {
     }
 
     fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
-        // SAFETY: the room is user memory that the collective owns; the bytes are a piece, or in user memory, whose
-        // buffers the standard forbids to overlap.
+        // SAFETY: the collective owns the room; the bytes are a piece, or user memory that may not overlap by the
+        // standard.
         unsafe { stores::unpack(bytes, what, into) }
     }
 

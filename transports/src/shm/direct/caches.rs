@@ -5,8 +5,7 @@
 
 use std::sync::OnceLock;
 
-/// Where the kernel does not say; and no more than this is counted on, since whatever a larger one holds it holds for
-/// many processors.
+/// Where the kernel does not say; and never more, since what a larger one holds it holds for many processors.
 const MOST: u64 = 32 << 20;
 /// No last cache is smaller, so that few bytes need no look.
 const LEAST: u64 = 1 << 20;

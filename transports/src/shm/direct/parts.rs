@@ -24,8 +24,7 @@ impl Shm {
         if let Some(at) = self.parts.0.iter().position(|(kept, _)| *kept == len) {
             let (_, part) = self.parts.0.remove(at)?;
             let base = self.arena.allocated(part, len).ok()?;
-            // SAFETY: the part has so many bytes and is in no use: its board is closed, which all of its members
-            // have agreed to.
+            // SAFETY: the part has so many bytes and is in no use: all members have agreed to close its board.
             unsafe { base.write_bytes(0, layout.head_bytes()) };
             return Some(part);
         }

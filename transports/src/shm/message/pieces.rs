@@ -24,8 +24,7 @@ const ANSWER_FIRST_BYTES: usize = 4 << 10;
 /// second one can follow it before it was taken in.
 const ANSWER_FACTOR: u64 = 4;
 
-/// Bytes of a piece of a message that is not much longer: what comes after the last piece was
-/// copied in is one end's work alone.
+/// Bytes of a piece of a message that is not much longer: the last piece is copied out by one end alone.
 const STEADY_BYTES: usize = 16 << 10;
 
 /// Bytes of the next piece of a message of which `moved` have gone, when a chunk has `most`: whole lines.

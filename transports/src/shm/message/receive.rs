@@ -13,11 +13,10 @@ use crate::shm::{Event, Shm};
 
 /// Frames taken from one lane before the others get their turn, and before the sender hears how far this end is.
 const BATCH: usize = 16;
-/// Looks at the lane of a peer in the middle of a long message before others get their turn:
-/// about as long as a piece takes to be copied.
+/// Looks at a lane in the middle of a long message before others get their turn: about as long as a piece takes.
 const LOOKS_AMID: u32 = 128;
 /// Lanes at the front of the row that each poll looks at: those of the peers heard of last. A
-/// look that finds nothing costs a nanosecond or two.
+/// Lanes at the front of the row that each poll looks at: those of the peers heard of last.
 const ROW_FRONT: usize = 4;
 /// Lanes behind them that each poll looks at, in turn, so that the price of a poll does not grow
 /// with the number of peers. Before a wait yields or sleeps all are looked at.
@@ -77,8 +76,7 @@ impl Shm {
         any
     }
 
-    /// Shows the next frame of `peer` to `wanted`, if it comes and is small (see
-    /// [`mpi_core::port::Transport::take_front`]).
+    /// Shows the next frame of `peer` to `wanted` if it is small (see [`mpi_core::port::Transport::take_front`]).
     #[inline(always)]
     pub(in crate::shm) fn show_front(
         &mut self,
@@ -101,8 +99,7 @@ impl Shm {
         Front::Taken
     }
 
-    /// Takes the next frame of `peer`, if it comes, is small and the expected one (see
-    /// [`mpi_core::port::Transport::take_expected`]).
+    /// Takes the next frame of `peer` if it is small and expected (see [`mpi_core::port::Transport::take_expected`]).
     #[inline(always)]
     pub(in crate::shm) fn take_expected_front(
         &mut self,
@@ -291,8 +288,7 @@ impl Peer {
     }
 }
 
-/// The body of the frame that stands in the next cell and has it beside the cells; `None` if it says
-/// that it is longer than the place.
+/// The body beside the cells of the frame in the next cell; `None` if it says that it is longer than the place.
 #[inline(always)]
 fn beside_body<'a>(reader: &Reader) -> Option<RawBytes<'a>> {
     let len = reader.payload_word(0);

@@ -1,5 +1,4 @@
-//! The way out: a small frame into a cell, or its body into the exchange buffer of the pair, a
-//! slot, or a run of the ring.
+//! The way out: a small frame into a cell, or its body into the pair's exchange buffer, a slot, or a run of the ring.
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
@@ -12,8 +11,7 @@ use crate::shm::peer::{IMPOSSIBLE_COUNT, State};
 use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::{BESIDE_BYTES, Class};
 
-/// Bodies that the cells of one lane may name before the sender looks how far the reader is: so
-/// many slots stay in the cache.
+/// Bodies in one lane before the sender looks how far the reader is: so many slots stay in the cache.
 const BODIES_BEFORE_LOOK: u32 = 8;
 
 /// [`BODY_ELSEWHERE`] as it stands in the first word of a header.

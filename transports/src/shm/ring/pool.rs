@@ -53,8 +53,7 @@ pub(in crate::shm) struct Held {
 }
 
 impl Held {
-    /// Notes that cell number `cell` names the buffer at `offset`: a run of the ring of so many
-    /// bytes, or a slot when they are none.
+    /// Notes that cell `cell` names the buffer at `offset`: a run of the ring of so many bytes, or a slot if none.
     #[inline]
     pub(in crate::shm) fn note(&mut self, cell: u32, offset: u64, run_bytes: u32) {
         self.cells.push_back((cell, run_bytes, offset));

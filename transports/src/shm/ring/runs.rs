@@ -1,18 +1,15 @@
 //! The ring of the own arena that bodies too long for a slot pass through.
 //!
 //! A body takes as many whole units as it needs, side by side, behind those taken last, so that a place comes round
-//! again only after all others. That is what makes copies fast between processors that share a last-level cache: a line
-//! that both keep in caches of their own costs 9 ns to write and read again, one that has meanwhile left both for the
-//! shared cache 3, so the ring goes round in more than the caches of both (measured by 64 KiB copied in and out, one
-//! way: 8.8 µs through 128 KiB, 4.2 through 1 MiB, 2.5 through 4 MiB, 2.8 through 2 MiB). Far processors write past
-//! their caches anyway (see `reach`) and do not mind. It begins with less (see `lap`).
+//! again only after all others: by then its lines have left both processors' own caches for the shared one, which makes
+//! them cheap to write and read again. Far processors write past their caches anyway (see `reach`). It begins with less
+//! (see `lap`).
 //!
 //! Readers give places back in any order: one that does not read for long keeps its own places and nobody else's.
 
 use crate::lap::Lap;
 
-/// The ring begins again after so many bytes at most if there is room: what lies further is used only while that much
-/// is under way. Two bare processes take 4 MiB one way in 145 to 153 µs through 2 MiB, in 170 to 190 through 4 MiB.
+/// The ring begins again after so many bytes if there is room: what lies further is used while that much is under way.
 const LAP_BYTES: u64 = 2 << 20;
 
 /// Bytes of a unit: what small bodies waste is less than a page.

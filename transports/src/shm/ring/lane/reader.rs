@@ -62,8 +62,7 @@ impl Reader {
         self.cell()[0].load(Ordering::Relaxed) & 1 == parity(self.head, self.capacity)
     }
 
-    /// The payload bytes of the frame that stands in the next cell, once it has come. The writer,
-    /// if it is hostile, may still change them.
+    /// The payload of the frame in the next cell, once it has come. A hostile writer may still change it.
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn next_payload(&self) -> *const u8 {
