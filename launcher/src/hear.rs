@@ -160,7 +160,7 @@ impl Node<'_> {
     }
 
     /// Lets those go who are done with MPI. Where ranks share processors they go together: to end a
-    /// process takes a processor some hundred microseconds, which a rank that still works would lack.
+    /// process takes processor time, which a rank that still works would lack.
     pub(crate) fn let_leave(&mut self) {
         let crowded = self.members.len() > self.site.cpus;
         let late = self.misses || self.leave_by.is_some_and(|time| Instant::now() >= time);

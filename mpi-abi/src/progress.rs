@@ -18,7 +18,7 @@ use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 use crate::node::{self, Node};
 
 /// The pause after a look that finds nothing, and the longest one, with which a thread that waits for long takes less
-/// than a hundredth of a processor (on a virtual machine 0.6 hundredths, and with 1 ms 2.5).
+/// than a hundredth of a processor.
 const PAUSE_FIRST: Duration = Duration::from_micros(20);
 const PAUSE_MOST: Duration = Duration::from_millis(4);
 
@@ -109,7 +109,7 @@ unsafe impl Send for Shared {}
 /// What the thread does.
 fn look_after(node: Shared) {
     let Shared(mut node) = node;
-    // Else each pause is 50 µs longer.
+    // Else the kernel makes each pause longer, by its timer slack.
     // SAFETY: of the calling thread alone; no memory is touched.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000) };
     let mut pause = PAUSE_FIRST;

@@ -60,8 +60,8 @@ pub(crate) fn note_thread_level(procedure: Procedure, asked: i32) {
 /// Under which rank 0 publishes what all ranks have in common.
 const COMMON_KEY: &str = "ferrite-common";
 
-/// Ranks of a job on one host up to which `MPI_Init` meets all others, which takes each some 30 µs
-/// for each of them: the first collectives would do that too, while others wait.
+/// Ranks of a job on one host up to which `MPI_Init` meets all others, which costs each a
+/// little for each of them: the first collectives would do that too, while others wait.
 const MEETS_AT_START: u32 = 16;
 /// The longest wait for those others, who come at once unless they have only begun a session.
 const TOGETHER_MOST: Duration = Duration::from_millis(20);

@@ -113,8 +113,7 @@ pub const LONG_PIECE: usize = 8 << 10;
 /// Where processors are shared, one to all is copied from memory that all have mapped from so many bytes on.
 pub const LONG_BLOCK: u64 = 64 << 10;
 
-/// From this many bytes on the only other member copies from memory that both have mapped: shorter ones are faster
-/// through the ring.
+/// From this many bytes on the only other member copies from memory that both have mapped, and not through the ring.
 pub const MAPPED_BYTES: u64 = 4 << 10;
 
 /// A transport's boards. Nothing has a default here, since who hands calls on would not see that one is missing.

@@ -215,17 +215,14 @@ unsafe fn both_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// From this many bytes on the C library copies by one string instruction. On a Zen 4 that runs
-/// at a fraction of the speed when the two places differ by little within their pages, as shared
-/// memory and a buffer from `malloc` do: 1 MiB took 110 µs where vector moves take 43.
+/// From this many bytes on the C library copies by one string instruction, which some processors run at a fraction of
+/// the speed of vector moves when the two places differ by little within their pages, as shared memory and a buffer
+/// from `malloc` do.
 const LONG_BYTES: usize = 2048;
-/// From this many bytes on it pays to ask for lines that another processor has just written (Zen 5; 2 to 4 KiB
-/// take 1.05 of the time so).
+/// From this many bytes on it pays to ask for lines that another processor has just written.
 pub(crate) const BROUGHT_BYTES: usize = 8192;
-/// So many bytes ahead, since the processor's own asking keeps fewer lines under way. All-gather of two ranks through a
-/// ring, OSU, 64 and 256 KiB: caches near each other 0.96 of the time, far 0.97; half as far ahead 0.97 and 1.00, a
-/// quarter 0.96 and 1.05. Lines that are in this processor's caches, or in a shared one, are not worth it: 256 KiB
-/// copied from where they lie 1.04 to 1.12.
+/// So many bytes ahead, since the processor's own asking keeps fewer lines under way. Lines that are in this
+/// processor's caches, or in a shared one, are not worth it.
 #[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 2048;
 /// From this many bytes on they are in a shared cache at best, whoever wrote them: ping-pong of 1 and 4 MiB of mapped

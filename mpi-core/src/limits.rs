@@ -11,7 +11,7 @@ pub const INFO_VALUE_MAX: usize = 1023;
 /// Longest text of a user's error code in bytes without NUL: `MPI_MAX_ERROR_STRING` − 1.
 pub const ERROR_STRING_MAX: usize = 511;
 /// Entries of a matching queue that are looked through one by one; a search that would go further
-/// has the queue hashed. A compare of neighbouring entries costs about a nanosecond, a hashed look-up some thirty.
+/// has the queue hashed: a hashed look-up costs as much as many compares of neighbouring entries.
 pub const LINEAR_MATCH: usize = 32;
 /// Objects that one segment of a table holds: a table's first allocation, small enough that a
 /// program with one communicator does not pay for thousands.

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// A count that grows with time and costs less than a look at anything else: its unit is that of the processor's
-/// counter of time, a third to one nanosecond.
+/// counter of time.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn ticks() -> u64 {
@@ -31,7 +31,7 @@ pub(crate) fn cheap_ticks() -> Option<u64> {
     cfg!(target_arch = "x86_64").then(ticks)
 }
 
-/// The kernel's clock is asked after so many ticks, some 0.1 ms of an ordinary processor. A counter that jumps, since
+/// The kernel's clock is asked after so many ticks. A counter that jumps, since
 /// the process is on another processor now, leads the time ahead by no more than that; one that stands still while the
 /// process sleeps is not asked before the kernel ([`Clock::distrust`]).
 const TRUSTED: u64 = 1 << 18;

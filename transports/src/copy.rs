@@ -12,8 +12,7 @@ use mpi_core::room::PAGE;
 
 /// From this many bytes on a copy is streamed.
 const STREAM_BYTES: usize = 2048;
-/// A message that is not one run of memory is gathered in pieces of this many bytes, which stay
-/// in the first-level cache, and streamed from there.
+/// A message of many runs is gathered in pieces of so many bytes, which stay in the nearest cache, and streamed.
 const TILE_BYTES: usize = 4096;
 
 /// Copies all of `bytes` to `to`. What is copied is visible to whoever sees a later store of this thread.

@@ -87,8 +87,7 @@ impl Reach {
     /// Looks at a count that the peer writes, and sees how long that takes as long as that is of use. `load` returns
     /// the count, and whether it has changed since the last look: the line of one that has not may be here still.
     ///
-    /// Nothing is loaded ahead of the clock, nor of the look by a guess: else the line is here when the clock has been
-    /// read.
+    /// Nothing is loaded ahead of the clock, nor of the look by a guess: else the line is here by the time it is read.
     #[inline]
     pub(crate) fn look<T>(&mut self, load: impl FnOnce() -> (T, bool)) -> T {
         if self.has_proved() {

@@ -1,5 +1,4 @@
-//! How a communicator's processes are spread over last-level caches and sockets: what [`cost`](super::cost) knows of
-//! them.
+//! How processes are spread over last-level caches and sockets: what [`cost`](super::cost) knows of them.
 //!
 //! Enters: the socket and the cache of each. Leaves: the most of each kind, and the groups of a tree.
 

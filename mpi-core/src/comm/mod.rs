@@ -84,9 +84,7 @@ pub struct Comm {
 }
 
 /// A call weighs one more for each so many bytes, when it is asked whether a communicator has used collectives enough
-/// to get a board: long messages take more time than the acquaintance. NPB's FT of class A makes eight all-to-alls of
-/// 2 MiB a pair on 8 ranks, of which the first is not timed; with the board and its pages from the third on that one
-/// took 35 ms and the others 13.
+/// to get a board: long messages take more time than the acquaintance, and a program may make few of them.
 const WEIGHTY_BYTES: i64 = 1 << 20;
 
 impl Comm {

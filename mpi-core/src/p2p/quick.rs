@@ -34,7 +34,7 @@ const ALWAYS_COPIED: u64 = 4 << 10;
 /// Messages taken the short way before others get their turn, so that what a program only ever
 /// receives does not keep the rest from progress (§3.5, §3.7.4).
 const QUICK_IN_A_ROW: u32 = 256;
-/// Bare looks at one lane before all others get one: some 300 ns, and a poll takes 40.
+/// Bare looks at one lane before all others get one: a poll of all takes as long as several.
 const LOOKS_A_POLL: u32 = 64;
 /// Looks after which a receive asks for some more lines of its memory.
 const LOOKS_AHEAD: u32 = 8;

@@ -25,11 +25,9 @@ use crate::sys::memory::Backing;
 const PIECE_BYTES: usize = 32 << 10;
 /// The same where two members both write and then read: so each stores in one go and takes in in one go.
 const EXCHANGED_BYTES: usize = 128 << 10;
-/// How many of the largest pieces fit into a stream where ranks share processors. Measured with 4
 /// How many of the largest pieces fit into a stream where ranks share processors.
 const CROWDED_PIECES: usize = 8;
-/// About what the second-level caches of two processors hold: the ways round of all streams that
-/// are written at the same time, where ranks share processors.
+/// About what the second-level caches of two processors hold: all streams' ways where ranks share processors.
 const CACHES: usize = 2 << 20;
 
 /// One member's view of a board.

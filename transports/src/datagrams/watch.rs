@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use mpi_core::port::PeerId;
 
-/// To look at one takes some 50 ns. Between two looks at all passes so much time for each, so that many do not
-/// take all of it.
+/// Between two looks at all passes so much time for each of them, so that many do not take all of it.
 const REST: Duration = Duration::from_nanos(500);
 
 /// Peers, and when the first of them wants to be looked at.

@@ -12,7 +12,7 @@
 
 /// Polls in a row that found nothing in shared memory, after which every poll looks.
 const EMPTY_MAX: u32 = 8;
-/// The longest time between two looks, some 0.7 ms: a look takes the thousandth part of it.
+/// The longest time between two looks, in ticks: a look takes the thousandth part of it.
 const GAP_MAX: u64 = 1 << 21;
 /// Polls from one look at the clock to the next where the gap is the longest, at least.
 const POLLS_PER_CLOCK: u32 = 8;

@@ -4,7 +4,7 @@
 //! In: when such a call found nothing. Out: whether it belongs to a loop. Between looks of a loop next
 //! to nothing happens; a program that looks now and then while it computes needs its processor.
 
-/// The longest time between two looks of a loop, in ticks: some 10 to 30 µs.
+/// The longest time between two looks of a loop, in ticks.
 const GAP: u64 = 1 << 15;
 
 /// When a look last found nothing.

@@ -1,5 +1,4 @@
-//! Which messages of collectives stay in their writer's memory for readers to take, and go through no ring (decision
-//! 62).
+//! Which messages of collectives stay in their writer's memory, for readers to take from there (decision 62).
 //!
 //! In: how long a message is, for whom, and where it lies. Out: whether it is shown.
 

@@ -251,8 +251,7 @@ impl Shm {
         self.card.to_text()
     }
 
-    /// Says what all processes of the job know and nobody else: before anything is sent, since
-    /// the secret travels with the same exchange as the cards.
+    /// Says what only the job's processes know: before anything is sent, since the secret travels with the cards.
     pub fn set_secret(&mut self, secret: Secret) {
         self.config.secret = secret;
     }

@@ -72,7 +72,6 @@ impl Waiter {
     }
 
     /// Whether a wait with so many idle polls goes on spinning. The look before it has then ended: looks that pile up
-    /// Whether a wait with so many idle polls goes on spinning. The look before it has then ended: looks that pile up
     /// would all have to be undone when their line changes (decision 82).
     #[inline]
     fn spins(&mut self, idle_polls: u32) -> bool {
@@ -133,8 +132,7 @@ impl Shm {
         self.waiter.spins(idle_polls)
     }
 
-    /// Waits between polls (see [`mpi_core::port::Port::wait`]); whether the spin phase is over.
-    /// News may come from shared memory, and from what `beside` names.
+    /// Waits between polls (see [`mpi_core::port::Port::wait`]), also for `beside`; whether the spin phase is over.
     #[inline]
     pub fn wait<'a>(
         &mut self,

@@ -30,7 +30,7 @@ pub(super) const MOST_BEHIND: usize = 2 * ASIDE_BYTES;
 /// Bytes that are copied to find out whether it matters, and how often: any time may be interrupted.
 const TRIED_BYTES: usize = 16 << 10;
 const TRIALS: u32 = 3;
-/// It does if it takes so many times as long. (Between 4 and 5 on a Zen 3.)
+/// It does if it takes so many times as long.
 const SLOW: u32 = 2;
 
 /// Whether `len` bytes are better not copied from `from` to `to` in one.

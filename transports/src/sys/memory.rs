@@ -122,8 +122,7 @@ impl Backing {
     }
 
     /// Makes pages be there of bytes that nobody has any use for, which are zeros then. A page that is written to the
-    /// file and mapped with others takes the kernel less than one that comes by a fault of its own (Linux 6.18, a
-    /// virtual machine on a Zen 5: 1.8 and 2.5 µs).
+    /// file and mapped with others takes the kernel less than one that comes by a fault of its own.
     ///
     /// # Safety
     /// The mapping and its file are still there, and nobody reads or writes the bytes meanwhile.

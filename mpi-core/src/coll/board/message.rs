@@ -134,8 +134,7 @@ impl Incoming {
         Incoming { from, into, beyond: 0, past: false, exchanged: false, done }
     }
 
-    /// A message that has mostly been written as a whole when it is read: stored by moves of the kind that costs least.
-    /// While a next piece is being written those are slower.
+    /// A message that has mostly been written as a whole when it is read: stored by the kind of moves that costs least.
     pub(super) fn exchanged(from: Source, into: Unpacker) -> Incoming {
         Incoming { exchanged: true, ..Incoming::new(from, into) }
     }
@@ -211,8 +210,7 @@ impl Incoming {
 /// Copies between two blocks of user memory, of which one may be laid out otherwise.
 pub(in crate::coll) fn copy(mut from: Packer, mut into: Unpacker) {
     while let Some((at, len)) = from.next_run(usize::MAX) {
-        // SAFETY: user memory that the collective owns, readable and writable; by the standard its buffers do not
-        // overlap.
+        // SAFETY: user memory that the collective owns, readable and writable; the standard forbids overlaps.
         unsafe { into.unpack_from(RawBytes::new(at, len)) };
     }
 }

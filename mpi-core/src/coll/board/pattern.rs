@@ -11,8 +11,7 @@ use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::port::Port;
 
-/// One to all goes in so many parts where ranks share processors, so that readers begin early, or in fewer of so many
-/// bytes.
+/// One to all goes in so many parts, or fewer of so many bytes, where ranks share processors: readers begin early.
 const PARTS: u64 = 4;
 const PART_BYTES_MIN: u64 = 32 << 10;
 /// What a process has in the caches besides its messages, at least a page of stack: messages must leave room for it.

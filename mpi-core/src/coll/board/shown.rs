@@ -67,8 +67,7 @@ impl Outgoing {
 }
 
 impl Incoming {
-    /// Fetches a piece, or reads from now on what the writer writes. A failed writer's memory may change once it says
-    /// so.
+    /// Fetches a piece, or reads from now on what is written. A failed writer's memory may change once it says so.
     #[inline(never)]
     pub(super) fn fetch<P: Port>(
         &mut self,

@@ -82,8 +82,7 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// `first` hears all and tells all, and so goes on before the others have their turn. It takes
-    /// a turn more of each processor than where everyone tells everyone.
+    /// `first` hears all and tells all, and so goes on first. It takes a turn more than where everyone tells everyone.
     fn meet_through(&mut self, seat: Seat, first: u32) -> Result<()> {
         if seat.rank != first {
             self.write_signal(seat, Audience::One(first))?;

@@ -111,8 +111,7 @@ impl Bodies {
         if let Some(Got { at, len }) = got {
             let at = self.address(at);
             match self.backing {
-                // SAFETY: the file lives as long as the board; nothing lay in these bytes yet, and no piece tells of
-                // them.
+                // SAFETY: the file lives as long as the board; nothing lay in these bytes yet, and no piece names them.
                 Some(backing) => unsafe { backing.get_pages(at, len) },
                 None => populate(at, len, true),
             }

@@ -10,8 +10,7 @@ use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::populate;
 
-/// So many bytes of a body are asked for before its cell says where it is, so that its lines and the cell's come at
-/// once.
+/// So many bytes of a body are asked for before its cell says where it is, so that both come at the same time.
 const ASKED_BYTES: usize = 256;
 
 /// One reading end.

@@ -1,7 +1,6 @@
 //! How much of its memory a stream makes use of, and when it gets the pages.
 //!
-//! A page costs one to two microseconds when it is first used, which a short program does not earn back; a long way
-//! round is cheaper for each long body. So the way round grows with what goes through (see [`Lap`]).
+//! A page costs a fault when it is first used, which a short program does not earn back; a long way round is cheaper for each long body. So the way round grows with what goes through (see [`Lap`]).
 //!
 //! In: lengths of bodies. Out: in how many bytes bodies go round, and pages to get.
 
@@ -43,8 +42,8 @@ impl Pages {
         Pages { usual, lap: Lap::at_once(usual as u64), worn: Worn::new(0), crowded: false }
     }
 
-    /// Lets long bodies go round in half the room at most: where ranks share processors, those
-    /// that come one after the other on one find more in its caches.
+    /// Lets long bodies go round in half the room at most: the next rank on a shared processor finds more in its
+    /// caches.
     pub(super) fn narrow(&mut self, crowded: bool) {
         let usual = self.usual as u64;
         self.crowded = crowded;

@@ -1,5 +1,4 @@
-//! What the writer of a stream knows of its readers: how far each of them has read, whether their caches are
-//! near, and what they do with what they are shown.
+//! What the writer of a stream knows of its readers: how far they have read, whether they are near, what they fetch.
 
 use std::ops::Range;
 

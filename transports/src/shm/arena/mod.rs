@@ -127,8 +127,7 @@ impl Arena {
     /// The reading end of an inbound lane, taken once.
     pub(in crate::shm) fn reader(&self, lane: u32) -> Reader {
         let (cells, counter) = ends(&self.map, &self.geometry, lane);
-        // SAFETY: `ends` checked both ranges; the arena outlives its readers, and only this process writes its
-        // counters.
+        // SAFETY: `ends` checked both ranges; the arena outlives its readers; only this process writes its counters.
         unsafe { Reader::new(cells, counter, self.geometry.cells) }
     }
 

@@ -42,7 +42,7 @@ impl Views {
         Views { file: Some(file), rest, open: Vec::new() }
     }
 
-    /// None yet of a peer's arena. Each keeps a descriptor; where half of those allowed are in use, all is mapped at
+    /// None yet of a peer's arena. Each keeps a descriptor; where half of those allowed are used, all is mapped at
     /// once.
     pub(in crate::shm) fn of_peer(file: SharedFile, rest: Range<u64>) -> io::Result<Views> {
         let number = u64::try_from(file.as_fd().as_raw_fd()).unwrap_or(u64::MAX);

@@ -48,7 +48,7 @@ impl Allocator {
     }
 
     /// Takes back what begins at `at`; answers the whole pages of it that hold nothing else, `None` if nothing begins
-    /// there.
+    /// so.
     pub(in crate::shm) fn give(&mut self, at: u64) -> Option<(u64, u64)> {
         let len = self.taken.remove(&at)?;
         let (mut begin, mut end) = (at, at + len);

@@ -201,8 +201,7 @@ impl Boards for Shm {
     }
 
     fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
-        // SAFETY: the collective owns the room; the bytes are a piece, or user memory that may not overlap by the
-        // standard.
+        // SAFETY: the collective owns the room; the bytes are a piece, or user memory, whose buffers never overlap.
         unsafe { stores::unpack(bytes, what, into) }
     }
 

@@ -146,8 +146,7 @@ impl Shm {
         to.has_bulk_room(most)
     }
 
-    /// A free run of the ring, if need be after a look at how far all readers are: beyond the
-    /// way round only if what lies there has not been read.
+    /// A free run of the ring, after a look at the readers if need be: beyond the way round only if that is unread.
     fn take_run(&mut self, bytes: u64) -> Option<u64> {
         let run = self.ring.take_near(bytes).or_else(|| {
             self.reclaim();

@@ -1,5 +1,5 @@
-//! Messages on their way: short ones in a cell or in one piece (`send`, `receive`), eager ones of several pieces
-//! (`stream`), and rendezvous through the ring (`bulk`).
+//! Messages on their way: short (`send`, `receive`), eager in several pieces (`stream`), rendezvous in the ring
+//! (`bulk`).
 
 mod bulk;
 mod gather;

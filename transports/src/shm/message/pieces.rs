@@ -1,8 +1,7 @@
 //! How long the pieces are in which messages go through the ring or an exchange buffer: short ones first, so that the
 //! receiver begins early, and longer ones the more has gone, since each costs both ends a cell.
 //!
-//! In: the length of a message, and what has gone of it. Out: the bytes of its next piece, and what
-//! follows: how many pieces there are, and which messages may go eagerly.
+//! In: the length of a message, and what has gone of it. Out: its next piece, and which messages may go eagerly.
 
 use mpi_core::header::INLINE_BYTES;
 
@@ -12,16 +11,14 @@ use crate::shm::settings::ShmSettings;
 const WHOLE_BYTES: u64 = 8 << 10;
 
 /// Bytes of a message's first piece; later ones grow with what has gone, up to a chunk. The receiver begins so much
-/// earlier, and each piece costs both ends a cell: 8 KiB is what 50 ns of cell are small against.
+/// earlier, and each piece costs both ends a cell.
 const FIRST_BYTES: usize = 8 << 10;
 
-/// Bytes of the first pieces of one that answers, through the exchange buffer: its receiver waits, and
-/// nothing follows that the cells would delay. Bare processes, far and cold, take 3.5 µs for 16 KiB in
-/// pieces of 4 KiB and 3.7 in pieces of 8; streams of 16 KiB would lose a quarter of their bandwidth.
+/// The same of one that answers, through the exchange buffer: its receiver waits, and no message follows that the cells
+/// would delay; streams would lose bandwidth so.
 const ANSWER_FIRST_BYTES: usize = 4 << 10;
 
-/// How much longer than others an eager message is that goes through the exchange buffer: no
-/// second one can follow it before it was taken in.
+/// How much longer an eager message may be in the exchange buffer, which carries one at a time.
 const ANSWER_FACTOR: u64 = 4;
 
 /// Bytes of a piece of a message that is not much longer: the last piece is copied out by one end alone.

@@ -15,7 +15,6 @@ use crate::shm::{Event, Shm};
 const BATCH: usize = 16;
 /// Looks at a lane in the middle of a long message before others get their turn: about as long as a piece takes.
 const LOOKS_AMID: u32 = 128;
-/// Lanes at the front of the row that each poll looks at: those of the peers heard of last. A
 /// Lanes at the front of the row that each poll looks at: those of the peers heard of last.
 const ROW_FRONT: usize = 4;
 /// Lanes behind them that each poll looks at, in turn, so that the price of a poll does not grow

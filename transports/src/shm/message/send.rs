@@ -58,8 +58,7 @@ impl Shm {
         self.peers.get(peer.0 as usize).is_some_and(|to| to.writer.has_room())
     }
 
-    /// Writes a frame whose body fits into its cell, if there is an open lane with room; whether
-    /// there is (see [`mpi_core::port::Transport::send_inline`]).
+    /// Writes a frame whose body fits into its cell, if there is room (see [`mpi_core::port::Transport::send_inline`]).
     #[inline(always)]
     pub(in crate::shm) fn write_inline(
         &mut self,

@@ -2,8 +2,7 @@
 //!
 //! One of the two holds it. Who sends a body longer than a cell while holding it puts the body there and so hands it
 //! over; who has taken that body in holds it from then on, and its answer goes back through lines that lie in its own
-//! cache already. Who does not hold it sends through buffers of its own, so a stream in one direction gains and loses
-//! nothing.
+//! cache already. Who does not hold it sends through its own buffers, so a stream in one direction loses nothing.
 //!
 //! It lies in the arena of the lower rank, who holds it first. No word in shared memory says who
 //! holds it: the frames do, since each that names it hands it over. A peer that lies about that

@@ -46,8 +46,7 @@ impl Ring {
         Ring { base, units, taken, free: units, cursor: 0, lap }
     }
 
-    /// The longest chunk of which four go round, but at least [`CHUNK_FIRST`]: while the way is short
-    /// longer ones would each be beyond it, on new pages.
+    /// The longest chunk of which four go round, at least [`CHUNK_FIRST`]: longer ones would each be on new pages.
     #[inline]
     pub(in crate::shm) fn chunk_most(&self) -> u64 {
         (self.lap.bytes() / 4).max(CHUNK_FIRST)
