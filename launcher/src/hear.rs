@@ -1,8 +1,7 @@
 //! What a host hears of its ranks: the ends of processes, and what ranks say on their two sockets.
 //!
-//! In: readable sockets and SIGCHLD. Out: answers to the ranks, and news. The order matters: what a
-//! rank said before it ended comes before the way it ended, and a rank that dies before one that
-//! complains of it.
+//! In: readable sockets and SIGCHLD. Out: answers to the ranks, and news. The order matters: what a rank said before it
+//! ended comes before the way it ended, and a rank that dies before one that complains of it.
 
 use crate::node::Node;
 use crate::pmi_server::{Event, FAREWELL};

@@ -117,9 +117,8 @@ pub(crate) fn begin_session(cx: &mut Cx<'_>) -> Result<()> {
         library.sessions += 1;
         if library.leaves_at_exit.is_none() {
             library.leaves_at_exit = Some(std::process::id());
-            // SAFETY: the function takes and returns nothing; a library with it stays loaded (it
-            // is linked with -z nodelete). If the list is full the launcher sees that this
-            // process did not say goodbye.
+            // SAFETY: the function takes and returns nothing; a library with it stays loaded (it is linked with -z
+            // nodelete). If the list is full the launcher sees that this process did not say goodbye.
             unsafe { libc::atexit(leave_at_exit) };
         }
     }
@@ -156,8 +155,7 @@ fn close() {
     progress::stop();
 }
 
-/// Joins the job, if this process has not yet: says who it is and how it is reached, and waits for
-/// nobody.
+/// Joins the job, if this process has not yet: says who it is and how it is reached, and waits for nobody.
 fn join(cx: &mut Cx<'_>) -> Result<()> {
     if library().bootstrap.is_some() {
         if !node::is_open() {
@@ -510,8 +508,7 @@ fn leave(process: &mut node::Node, moment: Leaving) -> Result<()> {
 extern "C" fn leave_at_exit() {
     let own = library().leaves_at_exit == Some(std::process::id());
     let Some(mut process) = node::idle().filter(|_| own) else { return };
-    // SAFETY: the node lives as long as the process, and the library is closed, so that nobody
-    // else is in it.
+    // SAFETY: the node lives as long as the process, and the library is closed, so that nobody else is in it.
     if let Err(error) = leave(unsafe { process.as_mut() }, Leaving::AtExit) {
         tracing::warn!("{}", error.what());
     }

@@ -1,6 +1,5 @@
-//! What a receive that waits does meanwhile: it asks for the lines of its memory, so that the message
-//! is not held up by them when it comes. The processor has nothing else to do, and memory that no cache
-//! has is slow to come.
+//! What a receive that waits does meanwhile: it asks for the lines of its memory, so that the message is not held up by
+//! them when it comes. The processor has nothing else to do, and memory that no cache has is slow to come.
 
 use crate::buffer::{UserBuffer, claim};
 

@@ -1,6 +1,7 @@
 //! `membarrier(2)`: a full fence in every registered process, paid for by the caller alone.
 //!
-//! It takes the fence out of the sender's path: who goes to sleep pays, who sends checks with a plain load (docs/architecture.md, "Waiting").
+//! It takes the fence out of the sender's path: who goes to sleep pays, who sends checks with a plain load
+//! (docs/architecture.md, "Waiting").
 
 use std::io;
 

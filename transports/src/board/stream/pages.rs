@@ -1,6 +1,7 @@
 //! How much of its memory a stream makes use of, and when it gets the pages.
 //!
-//! A page costs a fault when it is first used, which a short program does not earn back; a long way round is cheaper for each long body. So the way round grows with what goes through (see [`Lap`]).
+//! A page costs a fault when it is first used, which a short program does not earn back; a long way round is cheaper
+//! for each long body. So the way round grows with what goes through (see [`Lap`]).
 //!
 //! In: lengths of bodies. Out: in how many bytes bodies go round, and pages to get.
 
