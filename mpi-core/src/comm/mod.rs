@@ -76,7 +76,7 @@ pub struct Comm {
     /// How many processes share a processor, at most; 1 where that is not known.
     pub(crate) share: u32,
     /// The others that may run on this process's processor, where that is known and some do.
-    pub(crate) beside: Vec<u32>,
+    pub(crate) beside: Box<[u32]>,
     /// What followed the last barrier on its board.
     pub(crate) lead: Lead,
     /// The next long exchange on its board copies this process's own block before it reads the others'.
@@ -112,7 +112,7 @@ impl Comm {
             by_cost: None,
             ranks_per_node: 0,
             share: 1,
-            beside: Vec::new(),
+            beside: Box::default(),
             lead: Lead::default(),
             own_first: true,
         }

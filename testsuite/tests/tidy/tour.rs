@@ -1,7 +1,7 @@
 //! The tour, `docs/tour.md`: it is of use only as long as what it points at is there.
 //!
-//! Enters: words in code spans. A path, and a function, `name()` or `name!`, of the Rust file that was named last before
-//! it in the same paragraph. Leaves: what is not there.
+//! Enters: words in code spans. A path, and a function, `name()` or `name!`, of the Rust file that was named last
+//! before it in the same paragraph. Leaves: what is not there.
 
 use std::fs;
 

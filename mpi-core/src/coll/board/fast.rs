@@ -13,10 +13,11 @@ use super::message::copy_run;
 use super::seat::{BoardState, Seat};
 use super::task::{Job, Streams};
 use super::work::WaitFor;
-use crate::boards::{Audience, MAPPED_BYTES, Source};
+use crate::boards::{Audience, BoardId, MAPPED_BYTES, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::cost::Way;
 use crate::coll::menu::Collective;
+use crate::comm::Comm;
 use crate::datatype::dense_size;
 use crate::entry::Entry;
 use crate::error::Result;
@@ -47,6 +48,15 @@ fn is_within(own: UserBuffer, all: UserBuffer, len: usize, size: u32) -> bool {
     own.0.addr().wrapping_sub(all.0.addr()) < len * size as usize
 }
 
+/// The board of processes that have several last-level caches, if a call goes flat there.
+#[cold]
+#[inline(never)]
+fn flat_board(state: &Comm, collective: Collective, bytes: i64) -> Option<BoardId> {
+    let BoardState::Divided(board) = state.board else { return None };
+    let by_cost = state.by_cost.as_ref()?;
+    (by_cost.way(collective, bytes) == Way::Flat).then_some(board)
+}
+
 impl<P: Port> Process<P> {
     /// This process's place at the board of `comm`, if all members take the algorithm `board` for a call with so many
     /// bytes (as the table of rules counts them) for each of so many members.
@@ -58,24 +68,12 @@ impl<P: Port> Process<P> {
         bytes: impl FnOnce(usize) -> usize,
     ) -> Option<Seat> {
         let state = self.comms.find(comm)?;
-        let BoardState::Open(board) = state.board else {
-            return self.divided_seat(collective, comm, bytes(state.size() as usize) as i64);
-        };
         let bytes = bytes(state.size() as usize) as i64;
-        let is_served = bytes <= self.selection.board_below(collective) && state.remote.is_none();
-        is_served.then(|| Seat::new(board, comm, state))
-    }
-
-    /// The same where processes have several last-level caches, of calls that go flat there.
-    #[cold]
-    #[inline(never)]
-    fn divided_seat(&self, collective: Collective, comm: CommHandle, bytes: i64) -> Option<Seat> {
-        let state = self.comms.find(comm)?;
-        let (BoardState::Divided(board), Some(by_cost)) = (state.board, &state.by_cost) else {
-            return None;
+        let board = match state.board {
+            BoardState::Open(board) => board,
+            _ => flat_board(state, collective, bytes)?,
         };
-        let is_flat = by_cost.way(collective, bytes) == Way::Flat;
-        let is_served = is_flat && bytes <= self.selection.board_below(collective);
+        let is_served = bytes <= self.selection.board_below(collective) && state.remote.is_none();
         is_served.then(|| Seat::new(board, comm, state))
     }
 

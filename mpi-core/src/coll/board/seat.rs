@@ -171,7 +171,7 @@ impl<P: Port> Entry<'_, P> {
         let share = told.iter().map(|[_, word, _]| (word >> SHARE) as u32 & SHARE_MOST).max();
         state.share = share.unwrap_or(1);
         if state.share > 1 {
-            state.beside = beside;
+            state.beside = beside.into();
         }
         let firsts: Vec<u32> = told.iter().map(|[_, first, _]| *first as u32).collect();
         self.take_nodes(comm, &firsts)?;
