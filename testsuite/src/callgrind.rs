@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What valgrind is told, so that its file has what is read here: about the function `region`
 /// alone, every instruction, in full words, and the system calls.
@@ -38,6 +39,9 @@ pub struct Counts {
 
 /// An instruction: its object file, its address in it, and the function.
 type Place<'a> = (&'a str, u64, &'a str);
+
+/// Locked instructions and fences: what each address has.
+type Fences = BTreeMap<u64, String>;
 
 /// Reads what callgrind wrote about a region.
 ///
@@ -91,11 +95,7 @@ fn is_copy(name: &str) -> bool {
 fn find_fences(executed: &BTreeMap<Place<'_>, u64>, counts: &mut Counts) -> Result<()> {
     let objects: BTreeSet<&str> = executed.keys().map(|(object, ..)| *object).collect();
     for object in objects.into_iter().filter(|object| Path::new(object).is_file()) {
-        let mut objdump = Command::new("objdump");
-        let output = objdump.args(["-d", "--no-show-raw-insn", object]).output();
-        let output = output.context("cannot start objdump; `cargo xtask setup` installs it")?;
-        let listing = String::from_utf8_lossy(&output.stdout);
-        let fencing: BTreeMap<u64, &str> = listing.lines().filter_map(fence).collect();
+        let fencing = fences_of(object)?;
         for ((_, address, function), times) in executed.iter().filter(|(at, _)| at.0 == object) {
             if let Some(instruction) = fencing.get(address) {
                 counts.fences += times;
@@ -104,6 +104,24 @@ fn find_fences(executed: &BTreeMap<Place<'_>, u64>, counts: &mut Counts) -> Resu
         }
     }
     Ok(())
+}
+
+/// All locked instructions and fences of an object, by address. To disassemble a library takes a second, so that is
+/// done once.
+fn fences_of(object: &str) -> Result<Arc<Fences>> {
+    static KNOWN: Mutex<BTreeMap<String, Arc<Fences>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(fences) = known.get(object) {
+        return Ok(fences.clone());
+    }
+    let mut objdump = Command::new("objdump");
+    let output = objdump.args(["-d", "--no-show-raw-insn", object]).output();
+    let output = output.context("cannot start objdump; `cargo xtask setup` installs it")?;
+    let listing = String::from_utf8_lossy(&output.stdout);
+    let fence = |line| fence(line).map(|(address, instruction)| (address, instruction.to_owned()));
+    let fences: Arc<Fences> = Arc::new(listing.lines().filter_map(fence).collect());
+    known.insert(object.to_owned(), fences.clone());
+    Ok(fences)
 }
 
 /// The address and text of a line of a disassembly, if it is a locked instruction or a fence.
