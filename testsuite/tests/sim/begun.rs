@@ -247,6 +247,35 @@ fn a_result_in_place_waits_for_the_room_of_its_contribution() {
     }
 }
 
+#[test]
+fn a_contribution_that_waits_for_room_is_not_cut_within_an_element() {
+    for (ahead, begins) in (24..40).flat_map(|ahead| [(ahead, false), (ahead, true)]) {
+        let outcome = World::new(ahead, 3).start_mpi(move |mpi| {
+            open_board(mpi);
+            let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
+            // Rank 0 fills its stream; a piece of its board is no multiple of an element.
+            let mut calls =
+                vec![Call { len: 1, collective: Collective::Bcast, ..MEETING }; ahead as usize];
+            calls.push(Call { len: 500, collective: Collective::Allreduce, ..MEETING });
+            let mut memories: Vec<Memory> =
+                calls.iter().map(|call| memory(call, me, size)).collect();
+            let mut requests = Vec::new();
+            for (call, memory) in calls.iter().zip(&mut memories) {
+                match call.collective == Collective::Bcast || begins {
+                    true => requests.push(begin(mpi, call, memory, true).unwrap().0),
+                    false => assert!(run(mpi, call, memory, true)),
+                }
+            }
+            for request in requests {
+                mpi.wait_one(request).unwrap();
+            }
+            memories.iter().all(|memory| memory.recv == memory.expected)
+        });
+        let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
+        assert_eq!(results, [Some(true); 3]);
+    }
+}
+
 /// Begins, by the fast path or not, and waits; the class of the error.
 fn try_to(mpi: &mut SimEntry<'_>, call: &Call, fast: bool) -> Option<ErrorClass> {
     let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);

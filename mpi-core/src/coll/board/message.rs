@@ -344,9 +344,11 @@ impl<P: Port> Entry<'_, P> {
         self.write_run_later(seat, to, source)
     }
 
+    /// The same when there is room: in one piece too, since others could cut an element in two.
     #[cold]
     fn write_run_later(&mut self, seat: Seat, to: Audience, source: Packer) -> Result<()> {
-        let message = Outgoing::new(self, seat, to, source, 1);
+        let most = source.remaining() as usize;
+        let message = Outgoing { most, ..Outgoing::new(self, seat, to, source, 1) };
         self.write_later(seat, message)
     }
 
