@@ -64,10 +64,11 @@ impl<P: Port> Entry<'_, P> {
 
     /// What the operation that begins has left so far.
     fn left(&mut self, seat: Seat) -> &mut Transfer {
-        if self.begun.left.is_none() {
-            self.begun.left = Some(self.begun.transfer(seat));
-        }
-        self.begun.left.get_or_insert_with(|| Box::new(Transfer::new(seat)))
+        let left = match self.begun.left.take() {
+            Some(left) => left,
+            None => self.begun.transfer(seat),
+        };
+        self.begun.left.insert(left)
     }
 
     /// Leaves a message for which there is no room.
