@@ -5,10 +5,11 @@
 //! valgrind's manual, "Callgrind Format Specification".
 
 use anyhow::{Context, Result};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What valgrind is told, so that its file has what is read here: about the function `region`
 /// alone, every instruction, in full words, and the system calls.
@@ -110,7 +111,7 @@ fn find_fences(executed: &BTreeMap<Place<'_>, u64>, counts: &mut Counts) -> Resu
 /// done once.
 fn fences_of(object: &str) -> Result<Arc<Fences>> {
     static KNOWN: Mutex<BTreeMap<String, Arc<Fences>>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     if let Some(fences) = known.get(object) {
         return Ok(fences.clone());
     }
