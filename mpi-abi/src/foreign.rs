@@ -73,6 +73,19 @@ pub const fn tag(any_tag: i32, tag: i32) -> i32 {
     }
 }
 
+/// Exports data by whose address Fortran programs name a special value: common blocks and variables of modules. A program
+/// may define one itself, and then its own counts.
+#[macro_export]
+macro_rules! fortran_blocks {
+    ($($name:ident: $type:ty = $zero:expr;)*) => {
+        $(
+            #[allow(non_upper_case_globals)]
+            #[unsafe(no_mangle)]
+            pub(crate) static mut $name: $type = $zero;
+        )*
+    };
+}
+
 /// Writes those items of `impl Face` that follow from the generated `tables` alone.
 #[macro_export]
 macro_rules! foreign_face_values {

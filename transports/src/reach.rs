@@ -2,7 +2,7 @@
 //!
 //! Processors that share a last-level cache take a line from each other much sooner than others do. Guests of a host
 //! cannot read that from their machine's topology, so the first loads of a count that the peer has written are timed
-//! until one verdict leads by two, and never after. A peer with another cache gets non-temporal stores.
+//! until one verdict leads by three, and never after. A peer with another cache gets non-temporal stores.
 //!
 //! Enters: how long the first looks took. Leaves: the class of the peer, and copies.
 

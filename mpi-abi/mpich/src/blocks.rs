@@ -2,18 +2,7 @@
 
 use std::ffi::c_int;
 
-macro_rules! blocks {
-    ($($name:ident: $type:ty = $zero:expr;)*) => {
-        $(
-            /// A Fortran common block, or a variable of a module.
-            #[allow(non_upper_case_globals)]
-            #[unsafe(no_mangle)]
-            pub(crate) static mut $name: $type = $zero;
-        )*
-    };
-}
-
-blocks! {
+mpi_abi::fortran_blocks! {
     mpipriv1_: [c_int; 7] = [0; 7];
     mpipriv2_: [c_int; 6] = [0; 6];
     mpiprivc_: [u8; 2] = [0; 2];

@@ -14,18 +14,7 @@ use crate::objects::tables::*;
 #[unsafe(no_mangle)]
 pub(crate) static ferrite_face_openmpi: FaceMark = FaceMark::new(Abi::OpenMpi);
 
-/// Fortran common blocks. A Fortran program may define them itself, and then its own count.
-macro_rules! blocks {
-    ($($name:ident: $type:ty = $zero:expr;)*) => {
-        $(
-            #[allow(non_upper_case_globals)]
-            #[unsafe(no_mangle)]
-            pub(crate) static mut $name: $type = $zero;
-        )*
-    };
-}
-
-blocks! {
+mpi_abi::fortran_blocks! {
     mpi_fortran_bottom_: c_int = 0;
     mpi_fortran_in_place_: c_int = 0;
     mpi_fortran_unweighted_: c_int = 0;

@@ -13,6 +13,7 @@ pub struct Reader {
     capacity: u32,
     head: u32,
     /// Bytes of the last frame that lay beside the cells.
+    #[cfg_attr(loom, expect(dead_code, reason = "the models have no bodies beside the cells"))]
     beside: u32,
 }
 
