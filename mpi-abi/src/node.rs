@@ -16,6 +16,7 @@ use mpi_core::port::{
     Pulled, Sink, Token, Transport,
 };
 use mpi_core::process::Process;
+use mpi_core::tuning::LAUNCHER_GAP_TICKS;
 use mpi_core::waiting::Answer;
 use transports::node::{LocalPort, ticks};
 use transports::shm::Shm;
@@ -92,10 +93,6 @@ pub struct NodePort {
     /// When the launcher's socket was looked at last, by the processor's counter.
     looked: u64,
 }
-
-/// Ticks between two looks at the launcher's socket, a system call. No number of waits, since one may be a yield or a
-/// long sleep; and no other clock, whose code and data the process before has displaced from the caches (decision 83).
-const LOOK_EVERY: u64 = 1 << 26;
 
 impl NodePort {
     /// Opens the ways.
@@ -333,7 +330,7 @@ impl Port for NodePort {
 
     fn is_asked(&mut self) -> bool {
         let now = ticks();
-        if now.wrapping_sub(self.looked) < LOOK_EVERY {
+        if now.wrapping_sub(self.looked) < LAUNCHER_GAP_TICKS {
             return false;
         }
         self.looked = now;

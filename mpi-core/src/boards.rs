@@ -104,18 +104,6 @@ pub struct Share {
     pub messages: u64,
 }
 
-/// So few bytes are one piece on any board.
-pub const SHORT_PIECE: usize = 512;
-
-/// From this many bytes on it counts where a piece lies, if processors are shared.
-pub const LONG_PIECE: usize = 8 << 10;
-
-/// Where processors are shared, one to all is copied from memory that all have mapped from so many bytes on.
-pub const LONG_BLOCK: u64 = 64 << 10;
-
-/// From this many bytes on the only other member copies from memory that both have mapped, and not through the ring.
-pub const MAPPED_BYTES: u64 = 4 << 10;
-
 /// A transport's boards. Nothing has a default here, since who hands calls on would not see that one is missing.
 pub trait Boards {
     /// Takes memory for this process's part of a board with `size` members; the number is for the others.
@@ -131,7 +119,8 @@ pub trait Boards {
     /// Closes a board that no member will use any more.
     fn close_board(&mut self, board: BoardId);
 
-    /// The largest piece that may be written to this audience, [`SHORT_PIECE`] at least.
+    /// The largest piece that may be written to this audience, at least
+    /// [`SHORT_PIECE_BYTES`](crate::tuning::SHORT_PIECE_BYTES).
     fn piece_max(&self, board: BoardId, to: Audience) -> usize;
 
     /// The same of a message in an exchange, which nobody takes in while it is written, having its own to write.

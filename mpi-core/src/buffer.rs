@@ -7,6 +7,8 @@
 use std::marker::PhantomData;
 use std::ptr;
 
+use crate::tuning::{DISTANT_BYTES, VECTOR_COPY_BYTES};
+
 /// The address argument of an MPI procedure, with the standard ABI's special values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UserBuffer(pub *mut u8);
@@ -108,7 +110,7 @@ impl<'a> RawBytes<'a> {
     /// `to` is writable for `self.len()` bytes and does not overlap them.
     #[inline]
     pub unsafe fn copy_to(self, to: *mut u8) {
-        if self.len >= LONG_BYTES {
+        if self.len >= VECTOR_COPY_BYTES {
             // SAFETY: `new`'s caller promised readable bytes, ours writable ones.
             unsafe {
                 match self.len >= DISTANT_BYTES {
@@ -123,7 +125,7 @@ impl<'a> RawBytes<'a> {
     }
 
     /// The same as [`RawBytes::copy_to`] for many bytes that another processor has just written: it asks for
-    /// their lines [`AHEAD`].
+    /// their lines ahead.
     ///
     /// # Safety
     /// As [`RawBytes::copy_to`].
@@ -215,20 +217,6 @@ unsafe fn both_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// From this many bytes on the C library copies by one string instruction, which some processors run at a fraction of
-/// the speed of vector moves when the two places differ by little within their pages, as shared memory and a buffer
-/// from `malloc` do.
-const LONG_BYTES: usize = 2048;
-/// From this many bytes on it pays to ask for lines that another processor has just written.
-pub(crate) const BROUGHT_BYTES: usize = 8192;
-/// So many bytes ahead, since the processor's own asking keeps fewer lines under way. Lines that are in this
-/// processor's caches, or in a shared one, are not worth it.
-#[cfg(target_arch = "x86_64")]
-const AHEAD: usize = 2048;
-/// From this many bytes on they are in a shared cache at best, whoever wrote them: ping-pong of 1 and 4 MiB of mapped
-/// memory 0.90 and 0.81 of the time, of 512 KiB 1.06.
-const DISTANT_BYTES: usize = 1 << 20;
-
 /// Asks the processor now what it has, which else the first long copy does: on a virtual machine
 /// each answer is the host's.
 pub fn ask_processor() {
@@ -259,18 +247,19 @@ unsafe fn copy_long<const ASKS: bool>(from: *const u8, to: *mut u8, len: usize) 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
 unsafe fn copy_avx<const ASKS: bool>(from: *const u8, to: *mut u8, len: usize) {
+    use crate::tuning::BROUGHT_AHEAD_BYTES;
     use std::arch::x86_64::{
         __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256,
     };
     let mut at = to.align_offset(64).min(len);
-    let asked = if ASKS { len.saturating_sub(AHEAD) } else { 0 };
+    let asked = if ASKS { len.saturating_sub(BROUGHT_AHEAD_BYTES) } else { 0 };
     // SAFETY: the first `at` of `len` bytes.
     unsafe { ptr::copy_nonoverlapping(from, to, at) };
     while len - at >= 128 {
         let source = from.wrapping_add(at).cast::<__m256i>();
         let target = to.wrapping_add(at).cast::<__m256i>();
         if ASKS && at + 128 <= asked {
-            let ahead = from.wrapping_add(at + AHEAD).cast::<i8>();
+            let ahead = from.wrapping_add(at + BROUGHT_AHEAD_BYTES).cast::<i8>();
             _mm_prefetch::<_MM_HINT_T0>(ahead);
             _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(64));
         }

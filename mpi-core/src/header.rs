@@ -13,6 +13,8 @@ pub const HEADER_BYTES: usize = 24;
 pub const INLINE_BYTES: usize = 40;
 /// `inline_len` of a frame whose body does not lie behind its header; the transport knows where.
 pub const BODY_ELSEWHERE: u8 = 0xff;
+/// The same as it stands in the first word of a header.
+pub const BODY_ELSEWHERE_WORD: u64 = (BODY_ELSEWHERE as u64) << 56;
 
 /// The bytes of a request to send that may say where the message lies in its sender's memory: no two
 /// runs of a program have them alike.

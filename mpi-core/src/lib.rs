@@ -46,5 +46,6 @@ pub mod settings;
 pub mod status;
 pub mod table;
 pub mod text;
+pub mod tuning;
 pub(crate) mod vci;
 pub mod waiting;

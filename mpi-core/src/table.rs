@@ -8,7 +8,7 @@
 use crate::constants::Special;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{FOREIGN_HANDLE, Handle, INDEX_END, Kind, PREDEFINED_END, noun};
-use crate::limits::TABLE_SEGMENT;
+use crate::tuning::TABLE_SEGMENT;
 
 const NO_SLOT: u32 = u32::MAX;
 

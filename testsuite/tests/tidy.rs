@@ -18,6 +18,8 @@ mod names;
 mod performance;
 #[path = "tidy/tour.rs"]
 mod tour;
+#[path = "tidy/tuning.rs"]
+mod tuning;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -10,25 +10,14 @@ use mpi_core::buffer::{RawBytes, claim};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::room::PAGE;
 
-/// From this many bytes on a copy is streamed.
-const STREAM_BYTES: usize = 2048;
-/// A message of many runs is gathered in pieces of so many bytes, which stay in the nearest cache, and streamed.
-const TILE_BYTES: usize = 4096;
-
 /// Copies all of `bytes` to `to`. What is copied is visible to whoever sees a later store of this thread.
 ///
 /// # Safety
 /// `to` is writable for `bytes.len()` bytes, a multiple of 64, and does not overlap them.
 pub(crate) unsafe fn streamed(bytes: RawBytes<'_>, to: *mut u8) {
     // SAFETY: by the caller's promise.
-    unsafe {
-        if bytes.len() < STREAM_BYTES {
-            bytes.copy_to(to);
-        } else {
-            stream(bytes, to);
-            settle();
-        }
-    }
+    unsafe { stream(bytes, to) };
+    settle();
 }
 
 /// As [`streamed`] to any address, and however few bytes.
@@ -67,21 +56,18 @@ pub(crate) unsafe fn unpack_past(mut bytes: RawBytes<'_>, into: &mut Unpacker) -
 /// `to` is writable for `room` bytes, a multiple of 64; the message is readable and does not overlap them.
 pub(crate) unsafe fn pack_streamed(source: &mut Packer, to: *mut u8, room: usize) -> usize {
     let len = source.remaining().min(room as u64) as usize;
-    if len < STREAM_BYTES {
-        // SAFETY: by the caller's promise.
-        return unsafe { source.pack_into(to, len) };
-    }
     if let Some((at, _)) = source.as_contiguous() {
         // SAFETY: by the caller's promise; `len` bytes are left of the message.
         unsafe { stream(RawBytes::new(at, len), to) };
         source.skip(len as u64);
     } else {
-        let mut tile = [0u8; TILE_BYTES];
+        // The tile stays in the nearest cache.
+        let mut tile = [0u8; PAGE];
         let mut done = 0;
         while done < len {
             // SAFETY: the tile has that many bytes; the message is readable.
-            let n = unsafe { source.pack_into(tile.as_mut_ptr(), TILE_BYTES.min(len - done)) };
-            // SAFETY: `done + n` is at most `len`, and `done` a multiple of `TILE_BYTES`.
+            let n = unsafe { source.pack_into(tile.as_mut_ptr(), PAGE.min(len - done)) };
+            // SAFETY: `done + n` is at most `len`, and `done` a multiple of `PAGE`.
             unsafe { stream(RawBytes::from(&tile[..n]), to.add(done)) };
             done += n;
         }
@@ -201,7 +187,7 @@ mod tests {
     use mpi_core::buffer::UserBuffer;
 
     #[repr(align(64))]
-    struct Room([u8; 3 * TILE_BYTES]);
+    struct Room([u8; 3 * PAGE]);
 
     #[test]
     fn what_has_room_is_unpacked_and_nothing_more() {
@@ -220,10 +206,10 @@ mod tests {
 
     #[test]
     fn every_length_near_the_edges_is_copied_and_nothing_more() {
-        for len in (0..200).chain(1980..2200).chain(4090..4200).chain([3 * TILE_BYTES]) {
+        for len in (0..200).chain(4090..4200).chain([3 * PAGE]) {
             let bytes = pattern(len as u64, len + 1);
             let source = RawBytes::from(&bytes[1..]);
-            let (mut a, mut b) = (Room([0xee; 3 * TILE_BYTES]), Room([0xee; 3 * TILE_BYTES]));
+            let (mut a, mut b) = (Room([0xee; 3 * PAGE]), Room([0xee; 3 * PAGE]));
             let user = UserBuffer(source.as_ptr().cast_mut());
             let mut packer = Packer::contiguous(user, len as u64);
             // SAFETY: both rooms are as long as the longest message.

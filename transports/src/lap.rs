@@ -5,17 +5,9 @@
 //! it has been gone sixteen times, when what the short one has cost comes near to what more pages will. Where the short
 //! way is gone past the caches a middle one would be no better, so that one grows all at once.
 
-/// Bytes of the way round at first, between processors that both copy at the same time.
-const FIRST_BYTES: u64 = 128 << 10;
-/// The same where ranks share processors: what is read next is still in the cache.
-const FIRST_CROWDED: u64 = 32 << 10;
-/// So often a way is gone before it is doubled.
-const TURNS: u64 = 16;
-
-/// Pages got at a time at first, in bytes; later as many as there are already.
-const AHEAD_FIRST: u64 = 32 << 10;
-/// Pages got at a time at most, in bytes.
-const AHEAD_MOST: u64 = 512 << 10;
+use mpi_core::tuning::{
+    FIRST_CACHE_BYTES, LAP_FIRST_BYTES, LAP_TURNS, PAGES_FIRST_BYTES, PAGES_MOST_BYTES,
+};
 
 /// The way round.
 #[derive(Debug)]
@@ -29,23 +21,23 @@ pub(crate) struct Lap {
 impl Lap {
     /// A way that grows to `most` bytes.
     pub(crate) fn new(most: u64) -> Lap {
-        Lap::begin(FIRST_BYTES, most)
+        Lap::begin(LAP_FIRST_BYTES, most)
     }
 
     /// A way that grows to `most` bytes in one step, after as many as a doubled one would.
     pub(crate) fn at_once(most: u64) -> Lap {
         let lap = Lap::new(most);
-        Lap { left: TURNS * most / 2, at_once: true, ..lap }
+        Lap { left: LAP_TURNS * most / 2, at_once: true, ..lap }
     }
 
-    /// As [`Lap::new`] for ranks that share processors.
+    /// As [`Lap::new`] for ranks that share processors: what is read next is still in the nearest cache.
     pub(crate) fn crowded(most: u64) -> Lap {
-        Lap::begin(FIRST_CROWDED, most)
+        Lap::begin(FIRST_CACHE_BYTES as u64, most)
     }
 
     fn begin(first: u64, most: u64) -> Lap {
         let bytes = most.min(first);
-        Lap { bytes, most, left: TURNS * bytes, at_once: false }
+        Lap { bytes, most, left: LAP_TURNS * bytes, at_once: false }
     }
 
     /// Whether it is one that grows at once, and has not grown yet.
@@ -74,7 +66,7 @@ impl Lap {
     pub(crate) fn grow(&mut self) -> bool {
         let grows = self.bytes < self.most;
         self.bytes = if self.at_once { self.most } else { (2 * self.bytes).min(self.most) };
-        self.left = if grows { TURNS * self.bytes } else { u64::MAX };
+        self.left = if grows { LAP_TURNS * self.bytes } else { u64::MAX };
         grows
     }
 }
@@ -108,7 +100,7 @@ impl Worn {
     #[cold]
     fn advance(&mut self, offset: u64, end: u64, limit: u64) -> (u64, u64) {
         let from = self.end.max(offset);
-        let ahead = (self.end - self.base).clamp(AHEAD_FIRST, AHEAD_MOST);
+        let ahead = (self.end - self.base).clamp(PAGES_FIRST_BYTES, PAGES_MOST_BYTES);
         self.end = end.max(from + ahead).min(limit);
         (from, self.end - from)
     }
@@ -120,10 +112,10 @@ mod tests {
 
     #[test]
     fn a_way_is_doubled_when_it_has_been_gone_often_and_never_beyond_its_most() {
-        let mut lap = Lap::new(5 * FIRST_BYTES);
+        let mut lap = Lap::new(5 * LAP_FIRST_BYTES);
         let mut steps = vec![lap.bytes()];
         let mut carried = 0;
-        while carried < 1000 * FIRST_BYTES {
+        while carried < 1000 * LAP_FIRST_BYTES {
             let before = lap.bytes();
             lap.carry(1000);
             carried += 1000;
@@ -131,15 +123,18 @@ mod tests {
                 steps.push(lap.bytes());
             }
         }
-        assert_eq!(steps, [1, 2, 4, 5].map(|n| n * FIRST_BYTES));
+        assert_eq!(steps, [1, 2, 4, 5].map(|n| n * LAP_FIRST_BYTES));
         assert!(!lap.grow());
-        let most = 5 * FIRST_BYTES;
+        let most = 5 * LAP_FIRST_BYTES;
         let mut lap = Lap::at_once(most);
-        lap.carry(TURNS * most / 2 - 1);
-        assert!(lap.is_short() && lap.bytes() == FIRST_BYTES);
+        lap.carry(LAP_TURNS * most / 2 - 1);
+        assert!(lap.is_short() && lap.bytes() == LAP_FIRST_BYTES);
         lap.carry(1);
         assert!(!lap.is_short() && lap.bytes() == most);
-        assert_eq!((Lap::new(1000).bytes(), Lap::crowded(1 << 20).bytes()), (1000, FIRST_CROWDED));
+        assert_eq!(
+            (Lap::new(1000).bytes(), Lap::crowded(1 << 20).bytes()),
+            (1000, FIRST_CACHE_BYTES as u64)
+        );
     }
 
     #[test]

@@ -12,18 +12,13 @@ use std::time::Instant;
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::room::Room;
+use mpi_core::tuning::{COPIED_AT_ONCE_BYTES, FAR_FACTOR, MEMORY_FACTOR, STRING_MARGIN, TRIALS};
 
 use crate::copy;
 use crate::sys::cma;
 
 /// Bytes that all costs are for.
-pub(crate) const UNIT: u64 = 64 << 10;
-/// Each is measured so often and the least taken: the first time meets new pages, and any may be interrupted.
-const TRIALS: u32 = 4;
-/// How many times as long a copy takes from a cache that is not shared: a processor waits for several lines at a time.
-const FAR_FACTOR: u64 = 3;
-/// The same where no cache holds them, for each copy.
-const MEMORY_FACTOR: u64 = 2;
+pub(crate) const UNIT: u64 = COPIED_AT_ONCE_BYTES as u64;
 
 /// Where the caches of two processes are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -84,7 +79,7 @@ impl Profile {
 
     /// Whether long bodies are stored by the string move: well below, since its cost varies with how both ends lie.
     pub(crate) fn stores_by_string(&self) -> bool {
-        self.string + self.string / 4 < self.vectors
+        self.string + self.string / STRING_MARGIN < self.vectors
     }
 
     /// A copy within the caches of one processor.

@@ -12,21 +12,15 @@ use std::time::{Duration, Instant};
 
 use crate::copy;
 use crate::profile::Class;
-use crate::stores::{self, LONG_BYTES};
+use crate::stores;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
-
-/// A look that takes so much longer than one at a line that is here fetches that line from another cache.
-const FAR_BEYOND: Duration = Duration::from_nanos(70);
-/// Looks to find out what one takes by the clock at a line that is here: any may be interrupted.
-const LOOKS_HERE: u32 = 8;
-/// Looks by which one verdict must lead to be believed. One in fifty errs.
-const LEAD: i8 = 3;
+use mpi_core::tuning::{FAR_BEYOND, LONG_STORE_BYTES, LOOK_TRIALS, REACH_LEAD};
 
 /// What is known of the way to one peer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// By how many looks "another cache" leads, or "the same" if negative; at most [`LEAD`].
+    /// By how many looks "another cache" leads, or "the same" if negative; at most [`REACH_LEAD`].
     lead: i8,
 }
 
@@ -34,7 +28,7 @@ impl Reach {
     /// What a test wants to be known.
     #[cfg(test)]
     pub(crate) fn proved(is_near: bool) -> Reach {
-        Reach { lead: if is_near { -LEAD } else { LEAD } }
+        Reach { lead: if is_near { -REACH_LEAD } else { REACH_LEAD } }
     }
 
     /// Copies all of `bytes` to `to`, where the peer will read them.
@@ -45,7 +39,7 @@ impl Reach {
     pub(crate) unsafe fn copy(&self, bytes: RawBytes<'_>, to: *mut u8) {
         // SAFETY: by the caller's promise, both.
         unsafe {
-            match bytes.len() < LONG_BYTES {
+            match bytes.len() < LONG_STORE_BYTES {
                 true => bytes.copy_to(to),
                 false => stores::store(bytes, to, self.is_far()),
             }
@@ -60,7 +54,7 @@ impl Reach {
         let len = source.remaining().min(room as u64) as usize;
         // SAFETY: by the caller's promise, both.
         unsafe {
-            match len < LONG_BYTES {
+            match len < LONG_STORE_BYTES {
                 true => source.pack_into(to, room),
                 false => stores::pack(source, to, room, self.is_far()),
             }
@@ -75,13 +69,13 @@ impl Reach {
     /// Whether it is known.
     #[inline]
     pub(crate) fn has_proved(&self) -> bool {
-        self.lead.abs() == LEAD
+        self.lead.abs() == REACH_LEAD
     }
 
     /// Whether the peer has another cache.
     #[inline]
     pub(crate) fn is_far(&self) -> bool {
-        self.lead == LEAD
+        self.lead == REACH_LEAD
     }
 
     /// Looks at a count that the peer writes, and sees how long that takes as long as that is of use. `load` returns
@@ -104,7 +98,7 @@ impl Reach {
     /// A look was at a line of another cache or was not.
     #[cold]
     fn learn(&mut self, was_far: bool) {
-        self.lead = (self.lead + if was_far { 1 } else { -1 }).clamp(-LEAD, LEAD);
+        self.lead = (self.lead + if was_far { 1 } else { -1 }).clamp(-REACH_LEAD, REACH_LEAD);
     }
 }
 
@@ -121,7 +115,7 @@ fn look_here() -> Duration {
     static HERE: OnceLock<Duration> = OnceLock::new();
     let line = AtomicU64::new(0);
     let look = |_| timed(|| line.load(Ordering::Acquire)).1;
-    *HERE.get_or_init(|| (0..LOOKS_HERE).map(look).min().unwrap_or_default())
+    *HERE.get_or_init(|| (0..LOOK_TRIALS).map(look).min().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -137,7 +131,7 @@ mod tests {
         let far = || std::thread::sleep(2 * (look_here() + FAR_BEYOND));
         reach.look(|| (far(), false));
         assert_eq!(reach.lead, 0, "what has not changed teaches nothing");
-        (0..LEAD).for_each(|_| reach.look(|| (far(), true)));
+        (0..REACH_LEAD).for_each(|_| reach.look(|| (far(), true)));
         assert!(reach.is_far() && reach.has_proved());
         (0..10).for_each(|_| _ = reach.look(|| (0, true)));
         assert_eq!(reach.class(), Class::OtherCache);

@@ -9,13 +9,11 @@
 use mpi_core::boards::Copying;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::tuning::LONG_STORE_BYTES;
 
 use crate::copy::{self, by_string_move};
 use crate::profile::Profile;
 use crate::sys::alike;
-
-/// Shorter bodies are stored by vector moves, which do not go past the caches.
-pub(crate) const LONG_BYTES: usize = 4096;
 
 /// Stores all of `bytes`, which are long, at `to`; past the caches or not.
 ///
@@ -40,7 +38,7 @@ pub(crate) unsafe fn store(bytes: RawBytes<'_>, to: *mut u8, past: bool) {
 #[inline(never)]
 pub(crate) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize, past: bool) -> usize {
     let len = source.remaining().min(room as u64) as usize;
-    let run = if len >= LONG_BYTES { source.as_contiguous() } else { None };
+    let run = if len >= LONG_STORE_BYTES { source.as_contiguous() } else { None };
     let Some((at, _)) = run else {
         // SAFETY: by the caller's promise, both.
         return unsafe {
@@ -61,8 +59,9 @@ pub(crate) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize, past: b
 /// # Safety
 /// As `Unpacker::unpack_from`.
 pub(crate) unsafe fn unpack(mut bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
-    let run = if bytes.len() >= LONG_BYTES { into.as_contiguous() } else { None };
-    let run = run.filter(|(to, room)| *room >= LONG_BYTES as u64 && goes_by_string(bytes, *to));
+    let run = if bytes.len() >= LONG_STORE_BYTES { into.as_contiguous() } else { None };
+    let run =
+        run.filter(|(to, room)| *room >= LONG_STORE_BYTES as u64 && goes_by_string(bytes, *to));
     // SAFETY: by the caller's promise, each; there is as much room left.
     unsafe {
         match (run, what) {

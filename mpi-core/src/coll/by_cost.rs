@@ -16,11 +16,7 @@ use crate::error::Result;
 use crate::handle::CommHandle;
 use crate::port::Port;
 use crate::process::Process;
-
-/// Classes of sizes: none, and from each power of two to the next; the last one has no end.
-const CLASSES: usize = 26;
-/// Last-level caches of a socket that ranks play.
-const CACHES_PLAYED: u32 = 2;
+use crate::tuning::{CACHES_PLAYED, SIZE_CLASSES};
 
 /// The ways of a communicator.
 pub(crate) struct ByCost {
@@ -28,7 +24,7 @@ pub(crate) struct ByCost {
     /// A tree goes wherever it can, whatever it costs.
     only_tree: bool,
     /// By collective and class: one more than a way's number, or 0 where it was not asked for.
-    found: [[AtomicU8; CLASSES]; Collective::ALL.len()],
+    found: [[AtomicU8; SIZE_CLASSES]; Collective::ALL.len()],
 }
 
 impl ByCost {
@@ -56,7 +52,7 @@ impl ByCost {
 
     /// How a call with so many bytes goes.
     pub(super) fn way(&self, collective: Collective, bytes: i64) -> Way {
-        let class = (64 - bytes.leading_zeros() as usize).min(CLASSES - 1);
+        let class = (64 - bytes.leading_zeros() as usize).min(SIZE_CLASSES - 1);
         let found = &self.found[collective as usize][class];
         let known = Way::ALL.get(usize::from(found.load(Ordering::Relaxed)).wrapping_sub(1));
         known.copied().unwrap_or_else(|| {

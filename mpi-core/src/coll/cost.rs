@@ -14,18 +14,11 @@
 
 use super::menu::Collective;
 pub use super::spread::Spread;
-
-/// Loads that a core has outstanding: the line fill buffers of today's.
-const MISSES: f64 = 10.0;
-/// Bytes of a line, and of the words before a message.
-const LINE: f64 = 64.0;
-const HEAD: f64 = 16.0;
-/// A share of a vector is at least so long.
-const SHARE: f64 = 512.0;
-/// Shorter vectors are not cut into shares.
-const SHARED: f64 = 4096.0;
-/// A piece of a long message.
-const PIECE: f64 = (64 << 10) as f64;
+use crate::tuning::{
+    COPY_NANOS, FAR_LINE_NANOS, LINE_BYTES, LINE_NANOS, LOOK_NANOS, MISSES, MODEL_HEAD_BYTES,
+    MODEL_PIECE_BYTES, MODEL_SHARED_BYTES, OUTLET_NANOS, REDUCE_NANOS, SHARE_BYTES,
+    SOCKET_LINE_NANOS, STAGE_NANOS,
+};
 
 /// What a machine takes for what a collective is made of.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -48,12 +41,12 @@ impl Costs {
     /// A server of two sockets with a last-level cache for a few cores each. All processes choose by these, and not by
     /// what each has measured, since all have to choose alike.
     pub const SERVER: Costs = Costs {
-        line: [25.0, 60.0, 200.0],
-        copy: 60.0,
-        reduce: 80.0,
-        outlet: 20.0,
-        look: 10.0,
-        stage: 200.0,
+        line: [LINE_NANOS, SOCKET_LINE_NANOS, FAR_LINE_NANOS],
+        copy: COPY_NANOS,
+        reduce: REDUCE_NANOS,
+        outlet: OUTLET_NANOS,
+        look: LOOK_NANOS,
+        stage: STAGE_NANOS,
     };
 }
 
@@ -132,7 +125,7 @@ impl Node<'_> {
 
     /// To take in one more message from so far, while others are on their way; `work` for each KiB.
     fn flow(&self, distance: usize, bytes: f64, work: f64) -> f64 {
-        let lines = ((bytes + HEAD) / LINE).ceil();
+        let lines = ((bytes + MODEL_HEAD_BYTES) / LINE_BYTES as f64).ceil();
         (lines * self.c.line[distance] / MISSES).max(self.c.look + work * kib(bytes))
     }
 
@@ -162,7 +155,9 @@ impl Node<'_> {
     /// One message that all read.
     fn to_all(&self, bytes: f64) -> f64 {
         let body = self.flow(self.farthest(), bytes, self.c.copy).max(self.outlet(1.0, bytes));
-        self.write(1.0, bytes.min(PIECE)) + self.queue() + body.max(self.c.copy * kib(bytes))
+        self.write(1.0, bytes.min(MODEL_PIECE_BYTES))
+            + self.queue()
+            + body.max(self.c.copy * kib(bytes))
     }
 
     /// A message from one to each.
@@ -174,7 +169,7 @@ impl Node<'_> {
     /// A message from each to one.
     fn to_one(&self, bytes: f64, work: f64) -> f64 {
         let read = self.over_others(|at| self.flow(at, bytes, work));
-        self.write(1.0, bytes.min(PIECE)) + self.first() + read
+        self.write(1.0, bytes.min(MODEL_PIECE_BYTES)) + self.first() + read
     }
 
     /// Everyone writes so many messages, and reads one of everyone.
@@ -205,10 +200,10 @@ impl Node<'_> {
     /// A reduce-scatter, then a gather or an all-gather.
     fn shares(&self, Call { collective, bytes }: Call) -> Option<f64> {
         let (even, Costs { copy, reduce, .. }) = (bytes / self.n, *self.c);
-        let share = even.max(SHARE);
+        let share = even.max(SHARE_BYTES as f64);
         let sums = self.among_all(self.n - 1.0, share, reduce);
         match collective {
-            _ if bytes < SHARED => None,
+            _ if bytes < MODEL_SHARED_BYTES => None,
             Collective::Reduce => Some(sums + self.to_one(even, copy)),
             Collective::Allreduce => {
                 // Where not all have a share everyone comes to those few at once.

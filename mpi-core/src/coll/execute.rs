@@ -16,7 +16,6 @@ use crate::callout::{Reduction, UserFunction};
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
-use crate::limits::{LEFT_BYTES_MAX, LEFT_MAX};
 use crate::op::Kernel;
 use crate::p2p::Begun;
 use crate::p2p::receive::Pattern;
@@ -24,6 +23,7 @@ use crate::p2p::send::{Manner, Route};
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request};
+use crate::tuning::{SCRATCH_KEPT, SCRATCH_KEPT_BYTES};
 
 /// How the reductions of a schedule are done.
 #[derive(Clone, Copy)]
@@ -113,9 +113,9 @@ impl Executions {
 
     /// Keeps what one that has ended can leave.
     fn leave(&mut self, progress: Progress, memory: Memory) {
-        if self.left.len() < LEFT_MAX {
+        if self.left.len() < SCRATCH_KEPT {
             let temps = memory.into_temps();
-            let small = temps.bytes() <= LEFT_BYTES_MAX;
+            let small = temps.bytes() <= SCRATCH_KEPT_BYTES;
             self.left.push((progress, if small { temps } else { Temps::default() }));
         }
     }

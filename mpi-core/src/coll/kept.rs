@@ -12,7 +12,7 @@ use super::schedule::Schedule;
 use super::select::Selection;
 use super::shape::{Choice, Shape};
 use crate::error::Result;
-use crate::limits::{KEPT_SCHEDULES, KEPT_STEPS};
+use crate::tuning::{KEPT_SCHEDULES, KEPT_STEPS};
 
 /// Schedules, those used lately in front.
 #[derive(Default)]

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use super::Datatype;
 use super::blocks::Ends;
 use super::copy::{iterate, repeat};
-use crate::buffer::{BROUGHT_BYTES, RawBytes, UserBuffer};
+use crate::buffer::{RawBytes, UserBuffer};
+use crate::tuning::LONG_BODY_BYTES;
 
 /// What [`Packer`] and [`Unpacker`] have in common. Without a datatype, `at` moves along with the
 /// data; with one, it is the address of the buffer.
@@ -221,7 +222,7 @@ impl Unpacker {
     /// As [`Unpacker::unpack_from`].
     #[inline]
     pub unsafe fn bring_from(&mut self, mut bytes: RawBytes<'_>) -> usize {
-        let run = if bytes.len() >= BROUGHT_BYTES { self.as_contiguous() } else { None };
+        let run = if bytes.len() >= LONG_BODY_BYTES { self.as_contiguous() } else { None };
         let Some((to, room)) = run else {
             // SAFETY: by the caller's promise.
             return unsafe { self.unpack_from(bytes) };

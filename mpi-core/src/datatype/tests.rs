@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use super::basic::row_of;
 use super::model::{Map, Tree, trees};
 use super::*;
-use crate::buffer::{BROUGHT_BYTES, RawBytes, UserBuffer};
+use crate::buffer::{RawBytes, UserBuffer};
+use crate::tuning::LONG_BODY_BYTES;
 
 /// Memory that `count` elements of a type map lie in.
 struct Arena {
@@ -356,7 +357,7 @@ fn empty_members_of_a_structure_bound_nothing() {
 
 #[test]
 fn what_is_brought_fills_the_room_there_is_and_no_more() {
-    let many = BROUGHT_BYTES;
+    let many = LONG_BODY_BYTES;
     let rooms = [(100, 100), (many, many), (many + 9, many - 1), (3 * many, 4 * many), (many, 0)];
     for (len, room) in rooms {
         let bytes: Vec<u8> = (0..len).map(noise).collect();

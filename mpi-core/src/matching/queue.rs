@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use super::{Envelope, Matches};
-use crate::limits::LINEAR_MATCH;
+use crate::tuning::LINEAR_MATCH;
 
 const NONE: u32 = u32::MAX;
 /// The list of all entries; lists from 1 on are buckets.

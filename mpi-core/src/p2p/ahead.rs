@@ -2,14 +2,7 @@
 //! them when it comes. The processor has nothing else to do, and memory that no cache has is slow to come.
 
 use crate::buffer::{UserBuffer, claim};
-
-/// Memory beyond so many bytes is not asked for: the caches have better use for what they hold, and of a
-/// message that is longer the pieces that come later leave time to ask.
-const MOST_BYTES: usize = 64 << 10;
-/// Lines asked for between two looks.
-const LINES_AT_ONCE: usize = 16;
-/// Bytes of a line.
-const LINE_BYTES: usize = 64;
+use crate::tuning::{CLAIMED_BYTES, LINE_BYTES, LINES_PER_CLAIM};
 
 /// The memory of a receive, of which a part has been asked for.
 pub(super) struct Ahead {
@@ -20,13 +13,13 @@ pub(super) struct Ahead {
 impl Ahead {
     /// The `room` bytes at `to`, of which none has been asked for.
     pub(super) fn of(to: UserBuffer, room: usize) -> Ahead {
-        Ahead { at: to.0, left: room.min(MOST_BYTES) }
+        Ahead { at: to.0, left: room.min(CLAIMED_BYTES) }
     }
 
     /// Asks for the next lines, if any are left; whether there were.
     #[inline]
     pub(super) fn claim_some(&mut self) -> bool {
-        let part = self.left.min(LINES_AT_ONCE * LINE_BYTES);
+        let part = self.left.min(LINES_PER_CLAIM * LINE_BYTES);
         (0..part).step_by(LINE_BYTES).for_each(|from| claim(self.at.wrapping_add(from)));
         self.at = self.at.wrapping_add(part);
         self.left -= part;

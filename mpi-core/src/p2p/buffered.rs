@@ -19,9 +19,7 @@ use crate::handle::{CommHandle, RequestHandle, SessionHandle};
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request, gather_long};
-
-/// Polls before a buffer counts as full: all ways in are looked at in so many.
-const POLLS_BEFORE_FULL: u32 = 1024;
+use crate::tuning::POLLS_BEFORE_FULL;
 
 /// Names an attached buffer as long as messages lie in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,18 +7,12 @@
 //! announces its message by an RTS and keeps the bytes. The window grows as long as it is what
 //! holds a sender back.
 
-/// The most that a message costs: what 64 KiB do.
-const UNITS_MOST: u16 = 1024;
-/// Units that a sender may have outstanding at first: two of the longest messages that blocking sends
-/// do not announce (see `send`) and some short ones. Where two send to each other first and receive then,
-/// again and again, the second message leaves before the receipt of the first is known.
-const WINDOW_FIRST: u16 = 2 * UNITS_MOST + 256;
-/// The largest window; half the range of the counter, so that it never wraps into itself.
-const WINDOW_MAX: u16 = 1 << 14;
-/// Units after which a receiver reports by a frame of its own: well before the first window is used up.
-const REPORT_AFTER: u16 = UNITS_MOST / 4;
-/// Bytes of one unit: a cache line.
-const UNIT_BYTES: u64 = 64;
+use crate::tuning::{
+    CREDIT_FIRST_UNITS, CREDIT_MOST_UNITS, CREDIT_REPORT_UNITS, CREDIT_WINDOW_UNITS, LINE_BYTES,
+};
+
+/// Bytes of a unit.
+const UNIT: u64 = LINE_BYTES as u64;
 
 /// Both directions of one pair's credit.
 pub(crate) struct Credit {
@@ -31,17 +25,17 @@ pub(crate) struct Credit {
 
 impl Default for Credit {
     fn default() -> Credit {
-        Credit { sent: 0, acknowledged: 0, window: WINDOW_FIRST, consumed: 0, reported: 0 }
+        Credit { sent: 0, acknowledged: 0, window: CREDIT_FIRST_UNITS, consumed: 0, reported: 0 }
     }
 }
 
 /// What a message of `bytes` costs.
 #[inline]
 fn units(bytes: u64) -> u16 {
-    if bytes < UNIT_BYTES {
+    if bytes < UNIT {
         return 1;
     }
-    (1 + bytes / UNIT_BYTES).min(u64::from(UNITS_MOST)) as u16
+    (1 + bytes / UNIT).min(u64::from(CREDIT_MOST_UNITS)) as u16
 }
 
 impl Credit {
@@ -51,7 +45,7 @@ impl Credit {
         let outstanding = self.sent.wrapping_sub(self.acknowledged);
         let cost = units(bytes);
         if outstanding + cost > self.window {
-            self.window = (self.window * 2).min(WINDOW_MAX);
+            self.window = (self.window * 2).min(CREDIT_WINDOW_UNITS);
             return false;
         }
         self.sent = self.sent.wrapping_add(cost);
@@ -97,7 +91,7 @@ impl Credit {
     /// Whether so much was taken in since the last report that another is due.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.consumed.wrapping_sub(self.reported) >= REPORT_AFTER
+        self.consumed.wrapping_sub(self.reported) >= CREDIT_REPORT_UNITS
     }
 
     /// The sum to put into an outgoing header.
@@ -128,7 +122,7 @@ mod tests {
                 }
                 unread.push_back(bytes);
                 prop_assert!(unread.iter().map(|b| u64::from(units(*b))).sum::<u64>()
-                    <= u64::from(WINDOW_MAX));
+                    <= u64::from(CREDIT_WINDOW_UNITS));
                 if i % lag == 0 {
                     let taken = unread.pop_front().expect("one was just added");
                     if receiver.consume(taken) {

@@ -12,7 +12,6 @@ use super::ahead::Ahead;
 use super::expected::Expected;
 use super::receive::Pattern;
 use super::rendezvous::Rts;
-use super::send::BLOCKING_MAX;
 use super::{Arrived, Message};
 use crate::buffer::UserBuffer;
 use crate::constants::{ANY_TAG, PROC_NULL};
@@ -20,26 +19,17 @@ use crate::datatype::{Unpacker, dense_size};
 use crate::entry::Entry;
 use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header, INLINE_BYTES};
+use crate::limits::QUICK_ELEMENTS_MAX;
 use crate::matching::Matcher;
 use crate::peers::Peer;
 use crate::port::{Body, Front, Offer, PeerId, Pieces, Port, Token};
 use crate::process::Process;
 use crate::request::{Incoming, Operation, Owner, ReceiveState, Request, lend};
 use crate::status::Status;
-
-/// Longest message that is sent the short way, in bytes, if the transport takes it whole.
-const QUICK_BYTES: u64 = 1 << 20;
-/// Up to here a nonblocking send copies whatever is on its way already.
-const ALWAYS_COPIED: u64 = 4 << 10;
-/// Messages taken the short way before others get their turn, so that what a program only ever
-/// receives does not keep the rest from progress (§3.5, §3.7.4).
-const QUICK_IN_A_ROW: u32 = 256;
-/// Bare looks at one lane before all others get one: a poll of all takes as long as several.
-const LOOKS_A_POLL: u32 = 64;
-/// Looks after which a receive asks for some more lines of its memory.
-const LOOKS_AHEAD: u32 = 8;
-/// Polls that take as long as so many bare looks, by which a wait counts.
-const POLLS_A_ROUND: u32 = 8;
+use crate::tuning::{
+    ALWAYS_COPIED_BYTES, BLOCKING_BYTES, LANE_LOOKS_PER_POLL, LOOKS_PER_CLAIM, POLLS_PER_ROUND,
+    QUICK_BYTES, QUICK_IN_A_ROW,
+};
 
 /// The bytes of a message if they are at most `most` and one run of memory at its address;
 /// neither they nor the address are doubtful.
@@ -48,20 +38,14 @@ fn plain_bytes(message: &Message, most: u64) -> Option<usize> {
     let size = dense_size(message.datatype.raw());
     // A negative count is larger than any; the product of what is left fits its type.
     let count = message.count as u64;
-    if size == 0 || count > MOST_ELEMENTS {
+    if size == 0 || count > QUICK_ELEMENTS_MAX {
         return None;
     }
     let bytes = size * count;
-    let sound = message.buf.0.addr() > UNREAL_ADDRESSES || bytes == 0;
+    // The highest of the addresses that stand for something else.
+    let sound = message.buf.0.addr() > UserBuffer::AUTOMATIC.0.addr() || bytes == 0;
     (bytes <= most && sound).then_some(bytes as usize)
 }
-
-/// No message of the short way has more elements.
-const MOST_ELEMENTS: u64 = 1 << 48;
-
-/// The highest of the addresses that stand for something else (`MPI_BOTTOM`, `MPI_IN_PLACE`,
-/// `MPI_BUFFER_AUTOMATIC`).
-const UNREAL_ADDRESSES: usize = 2;
 
 /// The other side of a message and the two names of its communicator on the wire.
 struct Partner {
@@ -175,7 +159,7 @@ impl<P: Port> Process<P> {
         let Some(Partner { peer, context, me }) = self.partner(message) else { return false };
         // A shorter one goes even if there is a faster way for one that is announced.
         let long = len > INLINE_BYTES && len > self.port.caps(peer).frame_bytes_max
-            || len as u64 > BLOCKING_MAX && !self.port.has_room(peer, len as u64, true);
+            || len as u64 > BLOCKING_BYTES && !self.port.has_room(peer, len as u64, true);
         let state = &mut self.vci.peers[peer.0 as usize];
         if long || message.tag < 0 || !state.is_open() || !state.credit.covers(len as u64) {
             return false;
@@ -194,7 +178,7 @@ impl<P: Port> Process<P> {
     pub fn isend_quickly(&mut self, message: &Message) -> Option<RequestHandle> {
         // One that is not small is better announced where much is on its way: it can wait.
         let len = plain_bytes(message, QUICK_BYTES)? as u64;
-        if len > ALWAYS_COPIED {
+        if len > ALWAYS_COPIED_BYTES {
             let Partner { peer, .. } = self.partner(message)?;
             if !self.port.has_room(peer, len, true) {
                 return None;
@@ -355,7 +339,7 @@ impl<P: Port> Entry<'_, P> {
         if !self.may_take() {
             return None;
         }
-        let looks = if self.port.spins(0) { LOOKS_A_POLL } else { 1 };
+        let looks = if self.port.spins(0) { LANE_LOOKS_PER_POLL } else { 1 };
         match self.take_front(looks, &wanted, message) {
             Ok(status) => Some(status),
             Err(front) => self.receive_patiently(&wanted, message, (looks, front)),
@@ -373,7 +357,7 @@ impl<P: Port> Entry<'_, P> {
         let (mut idle, mut ahead) = (0, Ahead::of(message.buf, wanted.room));
         loop {
             if front == Front::Empty {
-                idle += POLLS_A_ROUND;
+                idle += POLLS_PER_ROUND;
                 if !self.port.spins(idle) {
                     return self.receive_posted(*wanted, message);
                 }
@@ -405,9 +389,9 @@ impl<P: Port> Entry<'_, P> {
         message: &Message,
         ahead: &mut Ahead,
     ) -> Result<Status, Front> {
-        while looks > LOOKS_AHEAD && ahead.claim_some() {
-            looks -= LOOKS_AHEAD;
-            match self.take_front(LOOKS_AHEAD, wanted, message) {
+        while looks > LOOKS_PER_CLAIM && ahead.claim_some() {
+            looks -= LOOKS_PER_CLAIM;
+            match self.take_front(LOOKS_PER_CLAIM, wanted, message) {
                 Err(Front::Empty) => {}
                 found => return found,
             }

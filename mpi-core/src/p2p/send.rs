@@ -14,13 +14,7 @@ use crate::port::{Body, PeerId, Port, Why};
 use crate::process::Process;
 use crate::request::{Operation, Outgoing, Owner, Request, SendState};
 use crate::status::Status;
-
-/// Bytes of the longest eager message that is copied aside when its path is full.
-const COPIED_ASIDE_MAX: u64 = 8 << 10;
-/// The same of a send that blocks, as long as fewer bytes than two such messages wait: who blocks in it may
-/// have to receive next, and so may its receiver. No standard promises that both come to their end
-/// (MPI-5.0 §3.5); MPICH and Open MPI let them for 4 KB and not for 16 KiB.
-pub(super) const BLOCKING_MAX: u64 = 64 << 10;
+use crate::tuning::{BLOCKING_BYTES, COPIED_ASIDE_BYTES};
 
 /// How a send may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,12 +72,12 @@ impl<P: Port> Process<P> {
             ..Header::default()
         };
         let fits = len <= eager_max && manner != Manner::Synchronous;
-        let blocks = manner == Manner::Blocking && len <= BLOCKING_MAX;
+        let blocks = manner == Manner::Blocking && len <= BLOCKING_BYTES;
         let plain = packer.as_contiguous().is_some();
         // A long message that would have to wait is announced rather than copied aside.
         let goes = fits
-            && (len <= COPIED_ASIDE_MAX
-                || blocks && peer.waiting_bytes() < 2 * BLOCKING_MAX
+            && (len <= COPIED_ASIDE_BYTES
+                || blocks && peer.waiting_bytes() < 2 * BLOCKING_BYTES
                 || peer.is_clear() && self.port.has_room(route.peer, len, plain));
         if goes && peer.credit.take(len) {
             header.sequence = peer.number_out();

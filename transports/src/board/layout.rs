@@ -2,6 +2,11 @@
 //! of its streams, and room for the bodies of longer pieces. Offsets follow from the number of
 //! members alone, so they are the same at all of them. Pages are touched when used.
 
+use mpi_core::tuning::{
+    HEADS_MAPPED_BYTES, PRIVATE_ROOM_LEAST_BYTES, PRIVATE_ROOMS_BYTES, PRIVATE_SPACES,
+    PUBLIC_ROOM_BYTES,
+};
+
 use crate::sys::memory::{PAGE, populate};
 
 /// Pieces of a stream that may be under way.
@@ -20,19 +25,6 @@ const COUNTERS: usize = 2;
 const FAREWELL_STRIDE: usize = 128;
 /// Bytes from a counter to the consent of its owner.
 pub(super) const CONSENT: usize = 16;
-/// Room for bodies of the stream that everyone reads: about what the second-level caches of two
-/// processors hold. Of 256 KiB, 1, 2 and 4 MiB this was the best on the whole.
-const PUBLIC_ROOM: usize = 2 << 20;
-/// Room for bodies of all streams that one member reads, together, and the bounds for each.
-const PRIVATE_ROOMS: usize = 4 << 20;
-const PRIVATE_ROOM_MIN: usize = 64 << 10;
-const PRIVATE_ROOM_MAX: usize = 2 << 20;
-/// So many times its room a stream that one member reads has for what is not read yet where ranks share
-/// processors: who writes 1 MiB to a root may then go on before the root has its turn.
-const PRIVATE_SPACES: usize = 2;
-
-/// Counters and cells of a part up to this size are mapped when the board opens, not at its thirtieth message.
-const HEAD_BYTES: usize = 92 << 10;
 
 /// What the address of a part is a multiple of.
 pub const ALIGN: usize = COUNTER_STRIDE;
@@ -76,7 +68,7 @@ impl Layout {
     /// Maps the counters and cells of small boards, whose parts lie there.
     pub(super) fn map_heads(self, me: usize, parts: &[*mut u8]) {
         let head = self.head_bytes();
-        if head <= HEAD_BYTES {
+        if head <= HEADS_MAPPED_BYTES {
             populate(parts[me], head, true);
             parts.iter().for_each(|part| populate(*part, head, false));
         }
@@ -100,16 +92,16 @@ impl Layout {
     }
 
     pub(super) fn private_body(self, reader: usize) -> usize {
-        self.public_body() + PUBLIC_ROOM + reader * self.private_space()
+        self.public_body() + PUBLIC_ROOM_BYTES + reader * self.private_space()
     }
 
     pub(super) fn public_room(self) -> usize {
-        PUBLIC_ROOM
+        PUBLIC_ROOM_BYTES
     }
 
     pub(super) fn private_room(self) -> usize {
-        let room = PRIVATE_ROOMS / self.size.next_power_of_two();
-        room.clamp(PRIVATE_ROOM_MIN, PRIVATE_ROOM_MAX)
+        let room = PRIVATE_ROOMS_BYTES / self.size.next_power_of_two();
+        room.clamp(PRIVATE_ROOM_LEAST_BYTES, PUBLIC_ROOM_BYTES)
     }
 
     /// The same with what lies beyond.

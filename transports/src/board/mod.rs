@@ -12,6 +12,7 @@ mod tests;
 use mpi_core::boards::{Audience, Piece, Share, Shown, Source};
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
+use mpi_core::tuning::{CROWDED_PIECES, EXCHANGED_PIECE_BYTES, PIECE_BYTES, SECOND_CACHES_BYTES};
 
 pub use apart::{Apart, Lies};
 use farewell::Farewell;
@@ -20,15 +21,6 @@ use parts::Parts;
 use stream::{Answer, Inbound, Outbound};
 
 use crate::sys::memory::Backing;
-
-/// Largest piece where every rank has a processor: what is read while the next is written.
-const PIECE_BYTES: usize = 32 << 10;
-/// The same where two members both write and then read: so each stores in one go and takes in in one go.
-const EXCHANGED_BYTES: usize = 128 << 10;
-/// How many of the largest pieces fit into a stream where ranks share processors.
-const CROWDED_PIECES: usize = 8;
-/// About what the second-level caches of two processors hold: all streams' ways where ranks share processors.
-const CACHES: usize = 2 << 20;
 
 /// One member's view of a board.
 pub struct Board {
@@ -80,7 +72,7 @@ impl Board {
             part,
             crowded: false,
             share: Share { streams: 1, messages: 1 },
-            round: CACHES,
+            round: SECOND_CACHES_BYTES,
         }
     }
 
@@ -147,7 +139,7 @@ impl Board {
     #[inline]
     pub fn share_caches(&mut self, share: Share) {
         self.share = share;
-        self.round = CACHES / share.streams.max(1) as usize;
+        self.round = SECOND_CACHES_BYTES / share.streams.max(1) as usize;
     }
 
     /// The largest piece for an audience. Where ranks share processors the fewest turns are best, so pieces are large.
@@ -159,7 +151,7 @@ impl Board {
     /// The same of a message in an exchange.
     pub fn exchanged_max(&self, to: Audience) -> usize {
         match self.is_of_two() {
-            true => EXCHANGED_BYTES.min(self.writes(to).room() / 2),
+            true => EXCHANGED_PIECE_BYTES.min(self.writes(to).room() / 2),
             false => self.piece_max(to),
         }
     }
@@ -178,7 +170,7 @@ impl Board {
 
     /// Bytes that pass through the caches if messages of `len` bytes go through rings: the program's and the rings'.
     pub fn footprint(&self, len: u64) -> u64 {
-        self.share.messages.saturating_mul(len).saturating_add(CACHES as u64)
+        self.share.messages.saturating_mul(len).saturating_add(SECOND_CACHES_BYTES as u64)
     }
 
     /// What a test wants to be found out about the readers of what is written for this audience.

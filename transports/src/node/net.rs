@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mpi_core::port::{PeerId, Sink, Why};
 use mpi_core::settings::Settings;
+use mpi_core::tuning::{FAREWELL_MAX, TCP_FAREWELL_MAX};
 
 use super::network::Network;
 use super::opening::NetworkConfig;
@@ -203,13 +204,8 @@ impl Net {
     /// How long that may last at most.
     pub(super) fn farewell_max(&self) -> Duration {
         match self {
-            // The kernel of a peer answers at once, whatever the peer does; this is as long as it takes to say it again
-            // three times.
-            Net::Tcp(_) => Duration::from_secs(3),
-            // One that computes hears it later.
-            Net::Rc(_) | Net::Ofi(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => {
-                Duration::from_millis(250)
-            }
+            Net::Tcp(_) => TCP_FAREWELL_MAX,
+            Net::Rc(_) | Net::Ofi(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => FAREWELL_MAX,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A look at sockets is a call of the kernel and costs as much as several messages through shared
 //! memory. So as long as those come, the network gets a look after an eighth of the time that it
-//! has been silent, at most [`GAP_MAX`]: what comes over it waits hardly longer than it is used
+//! has been silent, at most [`NETWORK_GAP_TICKS`]: what comes over it waits hardly longer than it is used
 //! to, and a network that nobody uses costs next to nothing. As soon as some polls in a row find
 //! nothing in shared memory, every poll looks: the network counts them, since they follow each other
 //! where somebody waits, and looks at the sockets without news at some of them. Where the program
@@ -10,16 +10,9 @@
 //!
 //! In: a number that changes when shared memory delivers, and the clock. Out: whether to look.
 
-/// Polls in a row that found nothing in shared memory, after which every poll looks.
-const EMPTY_MAX: u32 = 8;
-/// The longest time between two looks, in ticks: a look takes the thousandth part of it.
-const GAP_MAX: u64 = 1 << 21;
-/// Polls from one look at the clock to the next where the gap is the longest, at least.
-const POLLS_PER_CLOCK: u32 = 8;
-/// The same at most, as long as half as many take less time than [`CLOCK_GAP`].
-const POLLS_PER_CLOCK_MOST: u32 = 64;
-/// A small part of the longest gap.
-const CLOCK_GAP: u64 = GAP_MAX >> 4;
+use mpi_core::tuning::{
+    CLOCK_GAP_TICKS, EMPTY_POLLS_MOST, NETWORK_GAP_TICKS, WAITS_PER_CLOCK, WAITS_PER_CLOCK_MOST,
+};
 
 /// What a poll is to do about the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +58,7 @@ impl Pace {
         if heard != self.heard {
             self.heard = heard;
             self.empty = 0;
-        } else if self.empty >= EMPTY_MAX {
+        } else if self.empty >= EMPTY_POLLS_MOST {
             return self.in_silence(clock);
         } else {
             self.empty += 1;
@@ -81,9 +74,9 @@ impl Pace {
             self.empty_left -= 1;
             return Look::Yes;
         }
-        self.empty_left = POLLS_PER_CLOCK - 1;
+        self.empty_left = WAITS_PER_CLOCK - 1;
         let now = clock();
-        if now.wrapping_sub(self.looked) < GAP_MAX {
+        if now.wrapping_sub(self.looked) < NETWORK_GAP_TICKS {
             return Look::Yes;
         }
         self.looked = now;
@@ -95,16 +88,16 @@ impl Pace {
         if std::mem::take(&mut self.fresh) {
             self.news = now;
         } else if now.wrapping_sub(self.looked) < self.gap {
-            let is_quick = now.wrapping_sub(self.read) < CLOCK_GAP;
+            let is_quick = now.wrapping_sub(self.read) < CLOCK_GAP_TICKS;
             let longer = if is_quick { self.stride * 2 } else { 0 };
-            self.stride = longer.clamp(POLLS_PER_CLOCK, POLLS_PER_CLOCK_MOST);
-            self.left = if self.gap == GAP_MAX { self.stride } else { 0 };
+            self.stride = longer.clamp(WAITS_PER_CLOCK, WAITS_PER_CLOCK_MOST);
+            self.left = if self.gap == NETWORK_GAP_TICKS { self.stride } else { 0 };
             self.read = now;
             return Look::IfRestless;
         }
         (self.looked, self.read, self.left) = (now, now, 0);
-        self.gap = (now.wrapping_sub(self.news) / 8).min(GAP_MAX);
-        if self.gap == GAP_MAX { Look::Around } else { Look::Yes }
+        self.gap = (now.wrapping_sub(self.news) / 8).min(NETWORK_GAP_TICKS);
+        if self.gap == NETWORK_GAP_TICKS { Look::Around } else { Look::Yes }
     }
 
     /// Something has moved on the network.
@@ -122,7 +115,7 @@ impl Pace {
 
     /// Every poll looks until shared memory delivers again.
     pub(super) fn hurry(&mut self) {
-        self.empty = EMPTY_MAX;
+        self.empty = EMPTY_POLLS_MOST;
     }
 }
 
@@ -137,7 +130,7 @@ mod tests {
 
     /// The time between two looks at the clock at most, where the gap is the longest.
     fn slack(step: u64) -> u64 {
-        (u64::from(POLLS_PER_CLOCK) * step).max(2 * CLOCK_GAP) + step
+        (u64::from(WAITS_PER_CLOCK) * step).max(2 * CLOCK_GAP_TICKS) + step
     }
 
     /// Polls each `step` ticks while shared memory delivers at each; the ticks between two looks.
@@ -155,13 +148,16 @@ mod tests {
 
     #[test]
     fn a_network_long_silent_is_looked_at_rarely_and_thoroughly() {
-        const STEP: u64 = GAP_MAX >> 6;
+        const STEP: u64 = NETWORK_GAP_TICKS >> 6;
         let (mut pace, mut now) = (Pace::default(), 1 << 40);
         let gaps = gaps(&mut pace, &mut now, STEP, 10_000);
-        let longest = GAP_MAX + slack(STEP);
-        assert!(gaps[1..].iter().all(|gap| (GAP_MAX..=longest).contains(gap)), "{gaps:?}");
+        let longest = NETWORK_GAP_TICKS + slack(STEP);
+        assert!(
+            gaps[1..].iter().all(|gap| (NETWORK_GAP_TICKS..=longest).contains(gap)),
+            "{gaps:?}"
+        );
         assert!(gaps.len() > 100);
-        let around = (0..1000).map(|k| pace.next(k, || now + u64::from(k) * GAP_MAX));
+        let around = (0..1000).map(|k| pace.next(k, || now + u64::from(k) * NETWORK_GAP_TICKS));
         assert!(around.into_iter().all(|look| look != Look::Yes));
     }
 
@@ -171,8 +167,11 @@ mod tests {
         let now = 1 << 40;
         pace.next(1, || now);
         let looks: Vec<Look> = (0..20).map(|_| pace.next(1, || now + 1)).collect();
-        assert!(!looks[..EMPTY_MAX as usize].iter().any(|look| is_due(*look)), "{looks:?}");
-        assert!(looks[EMPTY_MAX as usize..].iter().all(|look| *look == Look::Yes), "{looks:?}");
+        assert!(!looks[..EMPTY_POLLS_MOST as usize].iter().any(|look| is_due(*look)), "{looks:?}");
+        assert!(
+            looks[EMPTY_POLLS_MOST as usize..].iter().all(|look| *look == Look::Yes),
+            "{looks:?}"
+        );
         assert!(!is_due(pace.next(2, || now + 2)));
         pace.hurry();
         assert_eq!(pace.next(2, || now + 3), Look::Yes);
@@ -192,7 +191,7 @@ mod tests {
         };
         let looks: Vec<Look> = (0..1000).map(|_| spin(&mut pace)).collect();
         assert!(looks.iter().filter(|look| **look == Look::AtOnce).count() <= 1, "{looks:?}");
-        assert!(clocks <= EMPTY_MAX + 1000 / POLLS_PER_CLOCK + 1, "{clocks}");
+        assert!(clocks <= EMPTY_POLLS_MOST + 1000 / WAITS_PER_CLOCK + 1, "{clocks}");
         // The program computes between two calls that find nothing, or bring something.
         for turn in 0..100 {
             if turn % 2 == 0 {
@@ -200,12 +199,12 @@ mod tests {
             } else {
                 pace.note_news()
             }
-            now += GAP_MAX;
+            now += NETWORK_GAP_TICKS;
             assert_eq!(pace.next(0, || now), Look::AtOnce);
         }
         // Nobody says so: still one of a few looks.
-        let looks =
-            (0..POLLS_PER_CLOCK).map(|turn| pace.next(0, || now + GAP_MAX + u64::from(turn)));
+        let looks = (0..WAITS_PER_CLOCK)
+            .map(|turn| pace.next(0, || now + NETWORK_GAP_TICKS + u64::from(turn)));
         assert_eq!(looks.filter(|look| *look == Look::AtOnce).count(), 1);
     }
 
@@ -223,8 +222,8 @@ mod tests {
                 now += step;
                 if is_due(pace.next(heard, || now)) {
                     let silence = last - begin;
-                    let slack = if silence / 8 >= GAP_MAX { slack(step) } else { 2 * step };
-                    let longest = (silence / 8).min(GAP_MAX) + slack;
+                    let slack = if silence / 8 >= NETWORK_GAP_TICKS { slack(step) } else { 2 * step };
+                    let longest = (silence / 8).min(NETWORK_GAP_TICKS) + slack;
                     prop_assert!(now - last <= longest, "{} after {silence}", now - last);
                     last = now;
                 }

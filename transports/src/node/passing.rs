@@ -4,8 +4,7 @@
 //! In: when such a call found nothing. Out: whether it belongs to a loop. Between looks of a loop next
 //! to nothing happens; a program that looks now and then while it computes needs its processor.
 
-/// The longest time between two looks of a loop, in ticks.
-const GAP: u64 = 1 << 15;
+use mpi_core::tuning::LOOP_GAP_TICKS;
 
 /// When a look last found nothing.
 #[derive(Default)]
@@ -17,7 +16,7 @@ impl Passing {
     /// A look found nothing at `now`; whether that goes on from the one before.
     #[inline]
     pub(super) fn is_loop(&mut self, now: u64) -> bool {
-        now.wrapping_sub(std::mem::replace(&mut self.last, now)) < GAP
+        now.wrapping_sub(std::mem::replace(&mut self.last, now)) < LOOP_GAP_TICKS
     }
 
     /// Others have had the processor until `now`, which counts for nothing.
@@ -36,15 +35,15 @@ mod tests {
         let mut passing = Passing::default();
         let begin = 1 << 40;
         assert!(!passing.is_loop(begin));
-        assert!(passing.is_loop(begin + GAP - 1));
+        assert!(passing.is_loop(begin + LOOP_GAP_TICKS - 1));
         // Others compute for long meanwhile.
-        passing.goes_on(begin + 100 * GAP);
-        assert!(passing.is_loop(begin + 100 * GAP + 1));
+        passing.goes_on(begin + 100 * LOOP_GAP_TICKS);
+        assert!(passing.is_loop(begin + 100 * LOOP_GAP_TICKS + 1));
     }
 
     #[test]
     fn looks_between_pieces_of_work_are_none() {
         let mut passing = Passing::default();
-        assert!((1..100).all(|n| !passing.is_loop((1 << 40) + n * GAP)));
+        assert!((1..100).all(|n| !passing.is_loop((1 << 40) + n * LOOP_GAP_TICKS)));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! In: how long a message is, for whom, and where it lies. Out: whether it is shown.
 
-use mpi_core::boards::{Audience, BoardId, LONG_BLOCK, MAPPED_BYTES};
+use mpi_core::boards::{Audience, BoardId};
+use mpi_core::tuning::{FETCHED_BYTES, FETCHED_CROWDED_BYTES, LONG_BLOCK_BYTES, MAPPED_BYTES};
 
 use super::protocol::{self, Message, Protocol};
 use super::{Bulk, Shm};
@@ -16,8 +17,8 @@ impl Shm {
         let oversubscribed = self.waiter.is_crowded();
         let least = match oversubscribed {
             true if to == Audience::Everyone => return false,
-            true => protocol::FETCHED_BYTES_SHARED,
-            false if on.is_far(to) => protocol::FETCHED_BYTES,
+            true => FETCHED_CROWDED_BYTES,
+            false if on.is_far(to) => FETCHED_BYTES,
             false => on.piece_max(to) as u64 + 1,
         };
         match self.config.shm.bulk {
@@ -55,8 +56,8 @@ impl Shm {
         let Some(board) = self.boards.look(board).filter(|_| is_mapped()) else { return false };
         let least = match (self.waiter.is_crowded(), to) {
             (false, _) if board.others().count() == 1 => MAPPED_BYTES,
-            (_, Audience::One(_)) | (false, _) => protocol::FETCHED_BYTES_SHARED,
-            (true, Audience::Everyone) => LONG_BLOCK,
+            (_, Audience::One(_)) | (false, _) => FETCHED_CROWDED_BYTES,
+            (true, Audience::Everyone) => LONG_BLOCK_BYTES,
         };
         self.config.shm.bulk != Bulk::Pipeline && len >= least
     }

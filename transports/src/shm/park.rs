@@ -9,22 +9,13 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use mpi_core::tuning::{POLLS_PER_LOOK, SLEEP_BLIND, SLEEP_MAX, SPINS_BARE, WAITS_PER_CLOCK};
+
 use super::Shm;
 use super::settings::ShmSettings;
 use crate::copy;
 use crate::sync::Ordering;
 use crate::sys::{barrier, cpus, wait};
-
-/// The longest sleep when every piece of news rings.
-const SLEEP_MAX: Duration = Duration::from_secs(1);
-/// The longest sleep when room in a lane may come, which does not ring, or a peer cannot fence.
-const SLEEP_BLIND: Duration = Duration::from_micros(100);
-/// Spins before the processor is told that this is a spin: up to here latency counts most.
-const SPINS_BARE: u32 = 256;
-/// Yields from one look at the socket to the next, a power of two.
-const YIELDS_PER_LOOK: u32 = 32;
-/// Yields from one look at the clock to the next, a power of two.
-const YIELDS_PER_CLOCK: u32 = 8;
 
 /// How this process waits.
 pub(super) struct Waiter {
@@ -94,10 +85,10 @@ impl Waiter {
             self.yields = 0;
         }
         self.last = idle_polls.max(1);
-        if self.yields == YIELDS_PER_CLOCK {
+        if self.yields == WAITS_PER_CLOCK {
             self.since = Instant::now();
         }
-        let looks = self.yields > YIELDS_PER_CLOCK && self.yields.is_multiple_of(YIELDS_PER_CLOCK);
+        let looks = self.yields > WAITS_PER_CLOCK && self.yields.is_multiple_of(WAITS_PER_CLOCK);
         if self.yield_for.is_zero() || looks && self.since.elapsed() >= self.yield_for {
             return true;
         }
@@ -155,7 +146,7 @@ impl Shm {
         self.is_called();
         wait::give_way();
         self.waiter.given = self.waiter.given.wrapping_add(1);
-        if self.waiter.given.is_multiple_of(YIELDS_PER_LOOK) {
+        if self.waiter.given.is_multiple_of(POLLS_PER_LOOK) {
             self.look_soon();
         }
     }
@@ -185,7 +176,7 @@ impl Shm {
         }
         if self.waiter.is_tired(idle_polls) {
             self.sleep(beside());
-        } else if self.waiter.yields.is_multiple_of(YIELDS_PER_LOOK) {
+        } else if self.waiter.yields.is_multiple_of(POLLS_PER_LOOK) {
             self.look_soon();
         }
     }

@@ -10,16 +10,9 @@
 //!
 //! In: the profile, the message. Out: nanoseconds, and the protocol.
 
-use crate::profile::{Class, Profile, UNIT};
+use mpi_core::tuning::{FIRST_PIECE_BYTES, HANDSHAKE_NANOS};
 
-/// Shorter messages are never fetched: a handshake and a system call cost as much as they do.
-pub(super) const FETCHED_BYTES: u64 = 16 << 10;
-/// The same where ranks share processors, and a wait is a change of processes.
-pub(super) const FETCHED_BYTES_SHARED: u64 = 32 << 10;
-/// What fetching costs besides: announcement and answer go between processors, and the kernel is called.
-const HANDSHAKE_NANOS: u64 = 800;
-/// What the first piece of a message in a ring costs before both ends work at once: its bytes are stored alone.
-const FIRST_PIECE: u64 = 8 << 10;
+use crate::profile::{Class, Profile, UNIT};
 
 /// The protocols of long messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +44,9 @@ pub(crate) fn cost(profile: &Profile, protocol: Protocol, message: &Message) -> 
     let (store, load) = (profile.store(message.class), profile.load(message.class));
     match protocol {
         Protocol::Ring if message.oversubscribed => Some(of(store) + of(load)),
-        Protocol::Ring => Some(of(store.max(load)) + store * FIRST_PIECE.min(message.bytes) / UNIT),
+        Protocol::Ring => {
+            Some(of(store.max(load)) + store * (FIRST_PIECE_BYTES as u64).min(message.bytes) / UNIT)
+        }
         Protocol::Mapped => message.mapped.then(|| HANDSHAKE_NANOS + of(load)),
         Protocol::CrossMemory => {
             let kernel = profile.cross_memory.filter(|_| message.readable)?;

@@ -4,11 +4,9 @@ pub use mpi_core::settings::BulkWay as Bulk;
 use mpi_core::settings::Settings;
 
 use super::arena::layout::Geometry;
+use super::ring::lane::CELLS_MIN;
 use crate::sys::limits::Limits;
 use crate::sys::memory::PAGE;
-
-/// Cells that a lane needs: a transfer of pieces begins when there is room for two more.
-const CELLS_MIN: u32 = 4;
 
 /// Settings of the shared-memory transport.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,46 +11,32 @@ use std::io;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use mpi_core::tuning::{
+    ALIKE_BEHIND_BYTES, ALIKE_BYTES, ALIKE_LEAST_BYTES, ALIKE_SLOW, ALIKE_WAY_BYTES, LINE_BYTES,
+    TRIALS,
+};
+
 use super::memory::PAGE;
 use super::process_vm::read_plainly;
-
-/// From this many bytes further behind on it does not matter.
-const NEAR_BYTES: u64 = 32;
-/// Bytes that such a copy is made further behind: a line.
-pub(super) const ASIDE_BYTES: usize = 64;
-/// Fewer bytes are left as they lie: a second copy costs as much as it saves.
-const LEAST_BYTES: usize = 1024;
-/// Bytes that are copied and moved at a time, so that a near cache has them.
-pub(super) const PART_BYTES: usize = 64 << 10;
-
-/// The same for what goes by way of other memory, and the most bytes that it lies behind the beginning of that.
-pub(super) const WAY_BYTES: usize = 16 << 10;
-pub(super) const MOST_BEHIND: usize = 2 * ASIDE_BYTES;
-
-/// Bytes that are copied to find out whether it matters, and how often: any time may be interrupted.
-const TRIED_BYTES: usize = 16 << 10;
-const TRIALS: u32 = 3;
-/// It does if it takes so many times as long.
-const SLOW: u32 = 2;
 
 /// Whether `len` bytes are better not copied from `from` to `to` in one.
 #[inline]
 pub(crate) fn are_nearly(from: u64, to: u64, len: usize) -> bool {
-    lie_nearly(from, to) && len >= LEAST_BYTES && matters()
+    lie_nearly(from, to) && len >= ALIKE_LEAST_BYTES && matters()
 }
 
 /// Whether what comes to `to` lies a few bytes further behind the beginning of its page than at `from`.
 #[inline]
 fn lie_nearly(from: u64, to: u64) -> bool {
-    (1..NEAR_BYTES).contains(&(to.wrapping_sub(from) % PAGE as u64))
+    (1..ALIKE_BYTES).contains(&(to.wrapping_sub(from) % PAGE as u64))
 }
 
-/// Where at `room` to put what goes from one place to the other: as far behind it, at most [`MOST_BEHIND`].
+/// Where at `room` to put what goes from one place to the other: as far behind it, at most [`ALIKE_BEHIND_BYTES`].
 pub(super) fn way_through(from: u64, room: u64, to: u64) -> usize {
     let is_apart = |at: u64| !lie_nearly(from, at) && !lie_nearly(at, to);
     // Two of three lines are apart from one place each.
-    let mut lines = (0..MOST_BEHIND).step_by(ASIDE_BYTES);
-    lines.find(|behind| is_apart(room + *behind as u64)).unwrap_or(MOST_BEHIND)
+    let mut lines = (0..ALIKE_BEHIND_BYTES).step_by(LINE_BYTES);
+    lines.find(|behind| is_apart(room + *behind as u64)).unwrap_or(ALIKE_BEHIND_BYTES)
 }
 
 /// Whether this processor's string moves crawl there.
@@ -58,9 +44,9 @@ pub(super) fn way_through(from: u64, room: u64, to: u64) -> usize {
 fn matters() -> bool {
     static MATTERS: OnceLock<bool> = OnceLock::new();
     *MATTERS.get_or_init(|| {
-        let [apart, nearly] = [ASIDE_BYTES, ASIDE_BYTES / 4].map(measure);
+        let [apart, nearly] = [LINE_BYTES, LINE_BYTES / 4].map(measure);
         let matters =
-            matches!((&apart, &nearly), (Ok(apart), Ok(nearly)) if *nearly > *apart * SLOW);
+            matches!((&apart, &nearly), (Ok(apart), Ok(nearly)) if *nearly > *apart * ALIKE_SLOW);
         tracing::info!(
             ?apart,
             ?nearly,
@@ -73,8 +59,8 @@ fn matters() -> bool {
 
 /// How long such a copy takes whose target lies so many bytes further behind the beginning of a page than its source.
 fn measure(further: usize) -> io::Result<Duration> {
-    let from = vec![1u8; TRIED_BYTES];
-    let mut to = vec![0u8; TRIED_BYTES + PAGE + ASIDE_BYTES];
+    let from = vec![1u8; ALIKE_WAY_BYTES];
+    let mut to = vec![0u8; ALIKE_WAY_BYTES + PAGE + LINE_BYTES];
     let own = std::process::id() as i32;
     let source = from.as_ptr().addr() as u64;
     let skew = source.wrapping_sub(to.as_ptr().addr() as u64) % PAGE as u64;
@@ -83,7 +69,7 @@ fn measure(further: usize) -> io::Result<Duration> {
     for _ in 0..TRIALS {
         let begin = Instant::now();
         // SAFETY: the target begins at most a page and a line behind the first byte, and there are so many more.
-        unsafe { read_plainly(own, source, target, TRIED_BYTES)? };
+        unsafe { read_plainly(own, source, target, ALIKE_WAY_BYTES)? };
         best = best.min(begin.elapsed());
     }
     Ok(best)
@@ -108,6 +94,9 @@ mod tests {
         let are = |further: u64| are_nearly(8192, 4096 * 7 + further, 4096);
         assert!([0, 32, 64, 4095].into_iter().all(|further| !are(further)));
         assert!([1, 16, 31].into_iter().all(|further| are(further) == matters()));
-        assert!(!are_nearly(8192, 8192 + 4096 + 8, LEAST_BYTES - 1), "short ones are left alone");
+        assert!(
+            !are_nearly(8192, 8192 + 4096 + 8, ALIKE_LEAST_BYTES - 1),
+            "short ones are left alone"
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::alike::{self, ASIDE_BYTES};
+use mpi_core::tuning::{ALIKE_BEHIND_BYTES, ALIKE_WAY_BYTES, COPIED_AT_ONCE_BYTES, LINE_BYTES};
+
+use super::alike;
 use super::process_vm::{read_plainly, read_to, run, write_plainly};
 
 /// As [`read_plainly`], by way of a place beside where both ends lie nearly alike.
@@ -16,7 +18,7 @@ pub unsafe fn read(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<u
     // SAFETY: by the caller's promise, both.
     unsafe {
         match alike::are_nearly(from, to.addr() as u64, len) {
-            true => read_aside(pid, from, to, len.min(alike::PART_BYTES)),
+            true => read_aside(pid, from, to, len.min(COPIED_AT_ONCE_BYTES)),
             false => read_plainly(pid, from, to, len),
         }
     }
@@ -28,11 +30,11 @@ pub unsafe fn read(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<u
 /// As [`read`].
 ///
 /// # Safety
-/// As [`read`], for more than [`ASIDE_BYTES`] bytes.
+/// As [`read`], for more than [`LINE_BYTES`] bytes.
 unsafe fn read_aside(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<usize> {
-    let mut last = [0u8; ASIDE_BYTES];
-    let (aside, most) = (to.wrapping_add(ASIDE_BYTES), len - ASIDE_BYTES);
-    let runs = [run(aside, most), run(last.as_mut_ptr(), ASIDE_BYTES)];
+    let mut last = [0u8; LINE_BYTES];
+    let (aside, most) = (to.wrapping_add(LINE_BYTES), len - LINE_BYTES);
+    let runs = [run(aside, most), run(last.as_mut_ptr(), LINE_BYTES)];
     // SAFETY: by the caller's promise; `last` has as many bytes.
     let n = unsafe { read_to(pid, from, &runs)? };
     let first = n.min(most);
@@ -50,7 +52,7 @@ unsafe fn read_aside(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result
 /// As [`write_plainly`].
 fn write(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
     match alike::are_nearly(from, to, len) {
-        true => write_aside(pid, from, to, len.min(alike::WAY_BYTES)),
+        true => write_aside(pid, from, to, len.min(ALIKE_WAY_BYTES)),
         false => write_plainly(pid, from, to, len),
     }
 }
@@ -60,7 +62,7 @@ fn write(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
 /// # Errors
 /// As [`write`].
 fn write_aside(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
-    let mut room = [0u8; alike::WAY_BYTES + alike::MOST_BEHIND];
+    let mut room = [0u8; ALIKE_WAY_BYTES + ALIKE_BEHIND_BYTES];
     let behind = alike::way_through(from, room.as_ptr().addr() as u64, to);
     let way = &mut room[behind..];
     let own = std::process::id() as i32;
@@ -123,7 +125,7 @@ mod tests {
     fn what_goes_aside_arrives_where_it_belongs_and_nothing_more() {
         let from: Vec<u8> = (0..9000u32).map(|i| (i * 7 + i / 251) as u8).collect();
         let pid = std::process::id() as i32;
-        for len in [ASIDE_BYTES + 1, 2 * ASIDE_BYTES - 1, 1000, 4096, 9000] {
+        for len in [LINE_BYTES + 1, 2 * LINE_BYTES - 1, 1000, 4096, 9000] {
             let mut to = vec![0xee; len + 1];
             // SAFETY: there is room for `len` bytes.
             let n = unsafe { read_aside(pid, from.as_ptr() as u64, to.as_mut_ptr(), len) };
@@ -175,7 +177,7 @@ mod tests {
             *byte = (i * 7 + i / 251) as u8;
         }
         let (pid, len) = (std::process::id() as i32, 5000);
-        for there in [1, 100, PAGE, len - ASIDE_BYTES, len - ASIDE_BYTES + 1, len - 1, len] {
+        for there in [1, 100, PAGE, len - LINE_BYTES, len - LINE_BYTES + 1, len - 1, len] {
             let from = &cliff.bytes()[Cliff::LEN - there..];
             let mut to = vec![0xee; len + 1];
             // SAFETY: there is room for `len` bytes.

@@ -7,9 +7,7 @@ use super::task::Job;
 use crate::boards::{Audience, Boards};
 use crate::entry::Entry;
 use crate::port::Port;
-
-/// Contributions of fewer pieces than these go through the ring, unless they are mapped.
-const PIECES: u64 = 4;
+use crate::tuning::PIPELINE_PIECES;
 
 impl<P: Port> Entry<'_, P> {
     /// Lets the other one of two fetch a contribution, if that pays. Where the operation only begins that has to be
@@ -17,7 +15,7 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn show_operand(&mut self, job: Job, out: &mut Outgoing) {
         let (seat, len) = (job.seat, out.remaining());
         let piece = self.port.memory().piece_max(seat.board, Audience::Everyone) as u64;
-        let is_long = len >= PIECES * piece && !self.begun.is_starting();
+        let is_long = len >= PIPELINE_PIECES as u64 * piece && !self.begun.is_starting();
         let is_kept = seat.size == 2 && job.own != job.recv;
         if is_kept && (is_long || self.is_left(seat, out.to, &out.source)) {
             out.let_fetch(self, seat);

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use super::seat::{BoardState, Seat, failed_before};
 use super::transfer::Transfer;
-use super::work::{LOOKS_PER_POLL, POLLS_PER_CHECK, Step, Work, polls};
+use super::work::{Step, Work, polls};
 use crate::boards::BoardId;
 use crate::coll::menu::Algorithm;
 use crate::coll::prepared::Prepared;
@@ -21,6 +21,7 @@ use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request};
+use crate::tuning::{LOOKS_PER_POLL, POLLS_PER_CHECK};
 
 /// What is under way, by board.
 #[derive(Default)]
@@ -48,9 +49,6 @@ struct Queue {
     /// Polls since anything moved.
     idle: u32,
 }
-
-/// Looks in vain from one look at who is gone to the next, unless the process has slept.
-const LOOKS_PER_CHECK: u32 = POLLS_PER_CHECK * LOOKS_PER_POLL;
 
 /// One operation.
 pub(super) struct Errand {
@@ -314,7 +312,7 @@ impl<P: Port> Entry<'_, P> {
             queue.idle = 0;
         } else if let Some(first) = queue.errands.front_mut() {
             queue.idle = queue.idle.wrapping_add(1);
-            if slept || queue.idle.is_multiple_of(LOOKS_PER_CHECK) {
+            if slept || queue.idle.is_multiple_of(POLLS_PER_CHECK * LOOKS_PER_POLL) {
                 self.check_members(queue.seat, &mut *first.transfer)?;
             }
         }

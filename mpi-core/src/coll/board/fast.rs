@@ -13,7 +13,7 @@ use super::message::copy_run;
 use super::seat::{BoardState, Seat};
 use super::task::{Job, Streams};
 use super::work::WaitFor;
-use crate::boards::{Audience, BoardId, MAPPED_BYTES, Source};
+use crate::boards::{Audience, BoardId, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::cost::Way;
 use crate::coll::menu::Collective;
@@ -25,6 +25,7 @@ use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
 use crate::op::{Kernel, Op};
 use crate::port::Port;
 use crate::process::Process;
+use crate::tuning::MAPPED_BYTES;
 
 /// The bytes of a block if they are few and one run of memory at its address, or none at all.
 #[inline(always)]

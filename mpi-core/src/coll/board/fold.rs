@@ -15,9 +15,7 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 use crate::room::Room;
-
-/// Largest tile in bytes.
-pub(super) const TILE_BYTES: usize = 32 << 10;
+use crate::tuning::FOLD_TILE_BYTES;
 
 /// Memory that folds use again.
 #[derive(Default)]
@@ -55,8 +53,8 @@ impl Fold {
     pub(super) fn new<P: Port>(entry: &mut Entry<'_, P>, seat: Seat, task: Task) -> Fold {
         let told = task.to.or(task.follows.then_some(Audience::Everyone));
         let most = match told {
-            Some(to) => entry.port.memory().piece_max(seat.board, to).min(TILE_BYTES),
-            None => TILE_BYTES,
+            Some(to) => entry.port.memory().piece_max(seat.board, to).min(FOLD_TILE_BYTES),
+            None => FOLD_TILE_BYTES,
         };
         let tile = (most / task.unit).max(1) * task.unit;
         let mut scratch = std::mem::take(&mut entry.board_scratch);

@@ -4,7 +4,7 @@
 //! Enters: what is to be reduced, in one piece from everyone. Leaves: the result, or that `fold` has to do it.
 #![allow(unsafe_code)]
 
-use super::fold::{Fold, TILE_BYTES};
+use super::fold::Fold;
 use super::operand::differs;
 use super::seat::Seat;
 use super::task::{Job, Streams, Task};
@@ -13,6 +13,7 @@ use crate::buffer::{RawBytes, UserBuffer};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
+use crate::tuning::FOLD_TILE_BYTES;
 
 impl<P: Port> Entry<'_, P> {
     /// Reduces everything at the root.
@@ -48,7 +49,7 @@ impl<P: Port> Entry<'_, P> {
     /// Reduces contributions of one piece each, of all ranks, into `into`; `false` if they are longer or do not agree.
     #[inline]
     pub(super) fn fold_short(&mut self, seat: Seat, task: &Task, into: UserBuffer) -> Result<bool> {
-        if task.len == 0 || task.len > TILE_BYTES {
+        if task.len == 0 || task.len > FOLD_TILE_BYTES {
             return Ok(task.len == 0);
         }
         for rank in seat.others() {

@@ -3,7 +3,7 @@
 
 use super::seat::Seat;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Boards, Copying, LONG_PIECE, Piece, Source};
+use crate::boards::{Audience, Boards, Copying, Piece, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::coll::mismatch::too_long;
 use crate::datatype::{Packer, Unpacker};
@@ -11,9 +11,7 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 use crate::process::Process;
-
-/// A process that copies its own looks so often, in bytes, at what another does: moves begin anew behind each look.
-const OWN_BYTES: u64 = 64 << 10;
+use crate::tuning::{COPIED_AT_ONCE_BYTES, LONG_BODY_BYTES};
 
 /// A block that a process has for itself: from where it is copied, and to where.
 pub(super) type OwnBlock = (Packer, Unpacker);
@@ -195,7 +193,7 @@ impl Incoming {
         let landed = match self.past {
             true => entry.port.memory_mut().land_piece(bytes, &mut self.into),
             // So is its room where a processor has the buffers of several ranks to hold, and finds fewer in its caches.
-            _ if (self.exchanged || seat.crowded) && piece.len >= LONG_PIECE => {
+            _ if (self.exchanged || seat.crowded) && piece.len >= LONG_BODY_BYTES => {
                 Some(P::Memory::copy_by_cost(bytes, Copying::Out, &mut self.into))
             }
             _ => None,
@@ -240,15 +238,15 @@ pub(super) fn land_own<P: Port>(port: &mut P, (from, into): &mut OwnBlock) {
         // SAFETY: as in `copy`.
         let bytes = unsafe { RawBytes::new(at, len) };
         let landed =
-            if len >= LONG_PIECE { port.memory_mut().land_piece(bytes, into) } else { None };
+            if len >= LONG_BODY_BYTES { port.memory_mut().land_piece(bytes, into) } else { None };
         landed.unwrap_or_else(|| P::Memory::copy_by_cost(bytes, Copying::Own, into));
     }
 }
 
-/// As [`copy_own`] as long as `goes_on`, which is asked every [`OWN_BYTES`] bytes.
+/// As [`copy_own`] as long as `goes_on`, which is asked every [`COPIED_AT_ONCE_BYTES`] bytes.
 pub(super) fn copy_while<P: Port>(own: &mut OwnBlock, mut goes_on: impl FnMut() -> bool) {
     while own.0.remaining() > 0 && goes_on() {
-        copy_own::<P>(own, OWN_BYTES);
+        copy_own::<P>(own, COPIED_AT_ONCE_BYTES as u64);
     }
 }
 
@@ -328,7 +326,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Writes a run of memory for which any board has room in one piece
-    /// ([`MAPPED_BYTES`](crate::boards::MAPPED_BYTES)); an empty one is no message.
+    /// ([`MAPPED_BYTES`](crate::tuning::MAPPED_BYTES)); an empty one is no message.
     #[inline(always)]
     pub(super) fn write_run(
         &mut self,

@@ -16,9 +16,7 @@ use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::lost::failed_elsewhere;
 use crate::port::Port;
-
-/// Tiles that are fetched at a time from where others have them.
-const PART_TILES: usize = 4;
+use crate::tuning::FETCHED_TILES;
 
 impl Fold {
     /// What is there of the operand of `rank` for the current stage: where, and how many bytes.
@@ -99,7 +97,7 @@ impl Fold {
             (self.fetched, self.fetched_at, self.in_place) = (at..end, place, true);
             return Ok(self.fetched_part());
         }
-        let len = (end - at).min(self.tile * PART_TILES);
+        let len = (end - at).min(self.tile * FETCHED_TILES);
         let room = self.room_for(rank, len);
         let mut into = Unpacker::contiguous(UserBuffer(room), len as u64);
         let fetched = entry.port.memory_mut().fetch_part(board, from, at as u64, &mut into);

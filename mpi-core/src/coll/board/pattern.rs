@@ -3,19 +3,14 @@
 
 use super::message::Outgoing;
 use super::seat::Seat;
-use crate::boards::{Audience, Boards, LONG_PIECE, Share, Source};
+use crate::boards::{Audience, Boards, Share, Source};
 use crate::coll::menu::Algorithm;
 use crate::coll::place::Places;
 use crate::coll::plan::Problem;
 use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::port::Port;
-
-/// One to all goes in so many parts, or fewer of so many bytes, where ranks share processors: readers begin early.
-const PARTS: u64 = 4;
-const PART_BYTES_MIN: u64 = 32 << 10;
-/// What a process has in the caches besides its messages, at least a page of stack: messages must leave room for it.
-const BESIDES: u64 = 4 << 10;
+use crate::tuning::{BESIDES_BYTES, LONG_BODY_BYTES, PIECE_BYTES, PIPELINE_PIECES};
 
 /// Who writes to whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,9 +80,10 @@ impl Pattern {
     }
 }
 
-/// The largest piece of such a message: readers on other processors take one while the next is written.
+/// The largest piece of one message to all where ranks share processors: readers on others take one while the next is
+/// written.
 fn part(len: u64) -> u64 {
-    (len / PARTS).max(PART_BYTES_MIN)
+    (len / PIPELINE_PIECES as u64).max(PIECE_BYTES as u64)
 }
 
 impl Outgoing {
@@ -103,7 +99,7 @@ impl<P: Port> Entry<'_, P> {
     /// Says how the caches are shared in an operation whose messages have up to `len` bytes each.
     #[inline]
     pub(super) fn share_caches(&mut self, seat: Seat, len: usize, pattern: Pattern) {
-        if len >= LONG_PIECE {
+        if len >= LONG_BODY_BYTES {
             let (streams, messages) = (pattern.streams(seat.size), pattern.messages(seat.size));
             self.port.memory_mut().share_caches(seat.board, Share { streams, messages });
         }
@@ -120,7 +116,7 @@ impl<P: Port> Entry<'_, P> {
     /// Whether the messages of all, of so many bytes each, are more than the caches hold; of members that share
     /// processors with what each of them touches besides.
     pub(super) fn exceeds_caches(&self, seat: Seat, pattern: Pattern, message: u64) -> bool {
-        let besides = if seat.crowded { u64::from(seat.size) * BESIDES } else { 0 };
+        let besides = if seat.crowded { u64::from(seat.size) * BESIDES_BYTES } else { 0 };
         let messages = pattern.messages(seat.size).saturating_mul(message);
         self.port.memory().exceeds_caches(messages.saturating_add(besides))
     }
@@ -146,6 +142,6 @@ mod tests {
             [1, 32 << 10, 64 << 10, 100 << 10, 128 << 10, 1 << 20].map(parts),
             [1, 1, 2, 4, 4, 4]
         );
-        assert_eq!(part(0), PART_BYTES_MIN);
+        assert_eq!(part(0), PIECE_BYTES as u64);
     }
 }

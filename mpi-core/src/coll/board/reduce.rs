@@ -18,9 +18,7 @@ use crate::datatype::Unpacker;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
-
-/// Shares are cut at multiples of so many bytes, so that no two processes write to one line.
-const SHARE_BYTES: usize = 512;
+use crate::tuning::SHARE_BYTES;
 
 impl<P: Port> Entry<'_, P> {
     /// What this process does in a call that reduces.

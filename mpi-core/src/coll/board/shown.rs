@@ -13,9 +13,7 @@ use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
 use crate::lost::failed_elsewhere;
 use crate::port::Port;
-
-/// From this many bytes on one to the only other member is fetched also where its writer has begun to write it.
-const LONG_BYTES: u64 = 64 << 10;
+use crate::tuning::LONG_BLOCK_BYTES;
 
 impl Outgoing {
     /// Lets its readers fetch it, if that pays.
@@ -116,7 +114,10 @@ impl<P: Port> Entry<'_, P> {
         let for_all = message.to == Audience::Everyone;
         let in_turn = seat.takes_turns() && !self.begun.is_starting();
         let only = seat.size == 2 && !seat.crowded;
-        if self.may_wait(seat) || in_turn && for_all || only && message.remaining() >= LONG_BYTES {
+        if self.may_wait(seat)
+            || in_turn && for_all
+            || only && message.remaining() >= LONG_BLOCK_BYTES
+        {
             message.let_fetch(self, seat);
         }
         message

@@ -9,6 +9,9 @@ use crate::lost::{failed_elsewhere, lost_peer};
 use crate::port::{Port, Why};
 use crate::process::Process;
 use crate::roll_call::{Call, Peer};
+use crate::tuning::{
+    CALLS_PER_POLL, LOOKS_FOR_LAST, LOOKS_FOR_ROOT, LOOKS_PER_POLL, LOOKS_PER_TURN, POLLS_PER_CHECK,
+};
 
 /// How far a step has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,20 +65,6 @@ pub(super) trait Work<P: Port> {
         self.awaited() == Some(rank)
     }
 }
-
-/// Looks at the board from one poll to the next.
-pub(super) const LOOKS_PER_POLL: u32 = 16;
-/// The same where processors are shared, for what comes from another one, after those who share this one have had a
-/// turn: as long as about a turn takes, which is what is lost if it comes while they, who wait too, are asked in vain.
-const LOOKS_PER_TURN: u32 = 64;
-/// The same before they had one, for a root's data: as long as it takes to get from one call to the next.
-const LOOKS_FOR_ROOT: u32 = 32;
-/// The same when they have done what they have to, so that they need no turn.
-const LOOKS_FOR_LAST: u32 = 128;
-/// Polls from one look at who is gone to the next.
-pub(super) const POLLS_PER_CHECK: u32 = 64;
-/// Collective calls from one that polls to the next.
-const CALLS_PER_POLL: u32 = 64;
 
 /// Whether a call of this number lets all else go on first (MPI-5.0 §3.7.4), although it may find its data at once.
 #[inline]

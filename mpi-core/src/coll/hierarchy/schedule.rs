@@ -11,9 +11,7 @@ use crate::coll::select::Selection;
 use crate::coll::shape::{Choice, Shape};
 use crate::error::Result;
 use crate::fail;
-
-/// Messages that go down a tree whole are passed on in segments of so many bytes, if they are longer.
-const SEGMENT: i64 = 128 << 10;
+use crate::tuning::SEGMENT_BYTES;
 
 /// The schedule of `rank` for a call of this shape on a communicator with these groups. Each stage goes as `table`
 /// says, within a group by at least so many ports, which makes few steps where processes share processors.
@@ -55,7 +53,7 @@ pub(in crate::coll) fn plan(
                     table.select(&Shape { collective, bytes: stage.bytes, ..shape })
                 });
                 choice.ports = choice.ports.max(ports);
-                let segment = (SEGMENT / shape.unit.max(1)).max(1);
+                let segment = (SEGMENT_BYTES / shape.unit.max(1)).max(1);
                 let signals = *problem == Problem::Barrier;
                 if write_down(&mut b, ranks, &stage, &choice, segment, signals).is_none() {
                     let problem = &stage.problem;

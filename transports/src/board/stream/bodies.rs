@@ -2,11 +2,11 @@
 //!
 //! In: lengths of bodies, and how far they have been read. Out: places, whose pages are there.
 
-use mpi_core::boards::LONG_PIECE;
+use mpi_core::tuning::{LONG_BODY_BYTES, ROUND_LEAST_BYTES};
 
+use super::Room;
 use super::pages::{Got, Pages};
 use super::readers::Readers;
-use super::{Room, WINDOW_MIN};
 use crate::board::layout::CELLS;
 use crate::sys::memory::{Backing, populate};
 
@@ -101,7 +101,7 @@ impl Bodies {
         let end = self.at + len;
         let is_within = || end <= self.pages.window(len, round);
         // No way round is shorter: most short bodies need not know theirs.
-        end <= self.clear && (end <= WINDOW_MIN || is_within())
+        end <= self.clear && (end <= ROUND_LEAST_BYTES || is_within())
     }
 
     /// Makes pages be there: their readers find them too.
@@ -131,7 +131,7 @@ impl Bodies {
     ) -> Option<usize> {
         let window = self.pages.window(len, round);
         let place = self.find_within(window, len, piece, readers);
-        if place.is_some() || !self.pages.are_crowded() || len < LONG_PIECE {
+        if place.is_some() || !self.pages.are_crowded() || len < LONG_BODY_BYTES {
             return place;
         }
         let usual = self.room.usual / 2;

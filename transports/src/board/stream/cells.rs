@@ -5,11 +5,14 @@
 //!
 //! In: numbers of pieces. Out: their cells.
 
-use super::APART;
 use crate::board::apart::{Apart, Lies};
 use crate::board::layout::CELLS;
 use crate::sync::{AtomicU64, Ordering};
 
+/// The form of a piece that ends its message.
+pub(super) const LAST: u64 = 1 << 63;
+/// The form of a message that lies in the memory of its writer: the cell has address and length.
+pub(super) const APART: u64 = 1 << 31 | LAST;
 /// Bytes of a piece that lies in the line of its cell that says that it is there.
 pub(super) const LINE_BYTES: usize = 48;
 

@@ -1,17 +1,15 @@
 //! The end of a stream at which one of its readers takes pieces in place.
 
-use mpi_core::boards::{LONG_PIECE, Piece};
+use mpi_core::boards::Piece;
+use mpi_core::tuning::{ASKED_AHEAD_BYTES, LONG_BODY_BYTES, ROUND_LEAST_BYTES, ROUND_MAPPED_BYTES};
 
-use super::cells::{Cell, Cells, LINE_BYTES};
-use super::{LAST, MAPPED_FROM, Room, WINDOW_MIN};
+use super::Room;
+use super::cells::{Cell, Cells, LAST, LINE_BYTES};
 use crate::board::apart::Apart;
 use crate::board::layout::CONSENT;
 use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::populate;
-
-/// So many bytes of a body are asked for before its cell says where it is, so that both come at the same time.
-const ASKED_BYTES: usize = 256;
 
 /// One reading end.
 pub(in crate::board) struct Inbound {
@@ -42,12 +40,21 @@ impl Inbound {
         mark: u64,
         counter: *const AtomicU64,
     ) -> Inbound {
-        Inbound { cells, body, room, mark, next: 0, counter, known: MAPPED_FROM, ahead: (body, 0) }
+        Inbound {
+            cells,
+            body,
+            room,
+            mark,
+            next: 0,
+            counter,
+            known: ROUND_MAPPED_BYTES,
+            ahead: (body, 0),
+        }
     }
 
     /// Leaves all pages to be found one by one.
     pub(in crate::board) fn narrow(&mut self, crowded: bool) {
-        self.known = if crowded { self.room.all } else { MAPPED_FROM };
+        self.known = if crowded { self.room.all } else { ROUND_MAPPED_BYTES };
     }
 
     /// The next piece, if it is there. One whose form cannot be is empty and the last.
@@ -111,15 +118,15 @@ impl Inbound {
     /// long one is asked for at once: while this one is copied out there is time.
     #[inline(never)]
     fn foresee(&mut self, at: usize, len: usize) {
-        let is_long = len >= LONG_PIECE;
-        if len > ASKED_BYTES && !is_long {
+        let is_long = len >= LONG_BODY_BYTES;
+        if len > ASKED_AHEAD_BYTES && !is_long {
             self.ahead.1 = 0;
             return;
         }
-        let round = if is_long { self.room.usual } else { WINDOW_MIN };
+        let round = if is_long { self.room.usual } else { ROUND_LEAST_BYTES };
         let next = (at + len).next_multiple_of(64);
         let next = if next + len <= round { next } else { 0 };
-        self.ahead = (self.body.wrapping_add(next), len.min(ASKED_BYTES));
+        self.ahead = (self.body.wrapping_add(next), len.min(ASKED_AHEAD_BYTES));
         if is_long {
             copy::ask(self.cells.of(self.next + 1).cast());
             self.ask_for_body();

@@ -19,15 +19,6 @@ pub(super) use inbound::Inbound;
 pub(super) use outbound::Outbound;
 pub(super) use readers::Answer;
 
-/// Short bodies go round in at least so many bytes, so that they stay in the cache and few pages are touched.
-const WINDOW_MIN: usize = 4 << 10;
-/// From here on readers map a long way round as a whole with its first body: its writer has got all pages.
-const MAPPED_FROM: usize = 128 << 10;
-/// The form of a piece that ends its message.
-const LAST: u64 = 1 << 63;
-/// The form of a message that lies in the memory of its writer: the cell has address and length.
-const APART: u64 = 1 << 31 | LAST;
-
 /// Bytes for the bodies of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Room {

@@ -2,11 +2,12 @@
 
 use mpi_core::buffer::claim;
 use mpi_core::datatype::Packer;
+use mpi_core::tuning::LONG_STORE_BYTES;
 
+use super::Room;
 use super::bodies::Bodies;
-use super::cells::{Cell, Cells, LINE_BYTES};
+use super::cells::{APART, Cell, Cells, LAST, LINE_BYTES};
 use super::readers::{Answer, Readers};
-use super::{APART, LAST, Room};
 use crate::board::apart::Apart;
 use crate::stores;
 use crate::sync::{AtomicU64, Ordering};
@@ -100,7 +101,7 @@ impl Outbound {
     /// There are `len` unused bytes within the room.
     #[inline]
     unsafe fn fill(&mut self, to: *mut u8, source: &mut Packer, len: usize) {
-        if len < stores::LONG_BYTES {
+        if len < LONG_STORE_BYTES {
             // SAFETY: by the caller's promise.
             unsafe { source.pack_into(to, len) };
             return;

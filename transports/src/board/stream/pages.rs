@@ -5,19 +5,9 @@
 //!
 //! In: lengths of bodies. Out: in how many bytes bodies go round, and pages to get.
 
-use mpi_core::boards::LONG_PIECE;
+use mpi_core::tuning::{LONG_BODY_BYTES, ROUND_BODIES, ROUND_LEAST_BYTES, ROUND_SHORT_BYTES};
 
-use super::WINDOW_MIN;
 use crate::lap::{Lap, Worn};
-
-/// Short bodies, and all on a short way, go round in so many times their length, and at least in [`WINDOW_MIN`].
-const WINDOW: usize = 8;
-/// Bodies from this length on go round in all their room, since lines that have left the processors' own caches are
-/// cheaper to write and read again. While the way round is short they are written past the caches.
-const LONG_BODY: usize = LONG_PIECE;
-/// Where ranks share processors and so many streams are written at the same time that each has no more than this of
-/// the caches, it has all of that from the first long body on.
-const SHORT_ROUND: usize = 512 << 10;
 
 /// The pages of one stream.
 pub(super) struct Pages {
@@ -60,13 +50,13 @@ impl Pages {
     /// Whether a body of this length is to be written past the caches.
     #[inline]
     pub(super) fn stream(&self, len: usize) -> bool {
-        self.lap.is_short() && len >= LONG_BODY
+        self.lap.is_short() && len >= LONG_BODY_BYTES
     }
 
     /// Counts a body that goes through.
     #[inline]
     pub(super) fn carry(&mut self, len: usize) {
-        if len >= LONG_BODY {
+        if len >= LONG_BODY_BYTES {
             self.lap.carry(len as u64);
         }
     }
@@ -75,11 +65,11 @@ impl Pages {
     #[inline]
     pub(super) fn window(&self, len: usize, round: usize) -> usize {
         let lap = self.lap.bytes() as usize;
-        if len < LONG_BODY || self.lap.is_short() {
-            return (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, lap);
+        if len < LONG_BODY_BYTES || self.lap.is_short() {
+            return (ROUND_BODIES * len).next_power_of_two().clamp(ROUND_LEAST_BYTES, lap);
         }
         match self.crowded {
-            true if round <= SHORT_ROUND => round.min(self.usual).max(len),
+            true if round <= ROUND_SHORT_BYTES => round.min(self.usual).max(len),
             true => lap.min(round).max(len),
             false => lap.max(len),
         }
@@ -95,7 +85,7 @@ impl Pages {
     #[cold]
     pub(super) fn get(&mut self, at: usize, len: usize, window: usize) -> Option<Got> {
         let limit = window.max(at + len);
-        let wanted = if self.crowded && limit <= SHORT_ROUND { limit - at } else { len };
+        let wanted = if self.crowded && limit <= ROUND_SHORT_BYTES { limit - at } else { len };
         let got = self.worn.step(at as u64, wanted as u64, limit as u64);
         got.map(|(at, len)| Got { at: at as usize, len: len as usize })
     }
@@ -110,9 +100,9 @@ mod tests {
         let mut pages = Pages::new(1 << 20);
         let (long, short) = (16 << 10, 1000);
         pages.narrow(true);
-        let short_rounds = [100_000, SHORT_ROUND, SHORT_ROUND + 1];
+        let short_rounds = [100_000, ROUND_SHORT_BYTES, ROUND_SHORT_BYTES + 1];
         let at_first = short_rounds.map(|round| pages.window(long, round));
-        assert_eq!(at_first, [100_000, SHORT_ROUND, 32 << 10]);
+        assert_eq!(at_first, [100_000, ROUND_SHORT_BYTES, 32 << 10]);
         while pages.lap.grow() {}
         assert_eq!(pages.window(long, 100_000), 100_000);
         assert_eq!(pages.window(200_000, 100_000), 200_000);

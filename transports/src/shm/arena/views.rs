@@ -8,12 +8,11 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 
+use mpi_core::tuning::VIEW_LEAST_BYTES;
+
 use crate::sys::limits::Limits;
 use crate::sys::memory::{Backing, Mapping, PAGE};
 use crate::sys::shared_file::SharedFile;
-
-/// Bytes of a view of memory for programs at least.
-const GRAIN: u64 = 2 << 20;
 
 /// A part of the file.
 struct View {
@@ -71,7 +70,7 @@ impl Views {
             return Ok(view.map.base().wrapping_add((offset - view.from) as usize));
         }
         let so_far: u64 = self.open.iter().map(|view| view.map.len() as u64).sum();
-        let grain = GRAIN.max(so_far / 2);
+        let grain = VIEW_LEAST_BYTES.max(so_far / 2);
         // Less will do where there is no room for as much.
         self.at(offset, len, grain).or_else(|_| self.just(offset, len))
     }
@@ -179,7 +178,11 @@ mod tests {
         assert_eq!(mapped(&views), PAGE as u64);
         for offset in (8 * PAGE as u64..END - (64 << 10)).step_by(64 << 10) {
             views.ample(offset, 64 << 10).unwrap();
-            assert!(mapped(&views) <= 2 * offset + 2 * GRAIN, "{offset}: {}", mapped(&views));
+            assert!(
+                mapped(&views) <= 2 * offset + 2 * VIEW_LEAST_BYTES,
+                "{offset}: {}",
+                mapped(&views)
+            );
         }
         assert!(views.open.len() < 16, "{}", views.open.len());
     }

@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use mpi_core::port::{PeerId, ProcessName};
+use mpi_core::tuning::{DATAGRAMS_PER_LOOK, LOOKS_PER_LETTER, POLLS_PER_LOOK};
 
 use super::hello::{Card, HELLO_BYTES, Hello, Refusal};
 use super::letter::{Enclosure, Letter};
@@ -20,12 +21,6 @@ use crate::shm::{Event, Shm};
 use crate::sys::cma;
 use crate::sys::socket::{Arrival, Name};
 
-/// Polls from one look for who has knocked to the next.
-const POLLS_PER_LOOK: u32 = 32;
-/// Such looks from one look at the socket to the next, unless a peer's answer is awaited there.
-const LOOKS_PER_LETTER: u32 = 32;
-/// Datagrams taken in one look.
-const DATAGRAMS_PER_LOOK: usize = 64;
 /// The longest letter: a posting is no longer than a hello.
 const LETTER_BYTES: usize = if PARTING_BYTES > HELLO_BYTES { PARTING_BYTES } else { HELLO_BYTES };
 

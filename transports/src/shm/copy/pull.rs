@@ -6,6 +6,7 @@ use std::io;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 use mpi_core::port::{Offer, PeerId, Pulled};
+use mpi_core::tuning::{COPIED_AT_ONCE_BYTES, FETCHED_BYTES};
 
 use crate::board::Lies;
 use crate::copy;
@@ -14,9 +15,6 @@ use crate::profile::Profile;
 use crate::shm::protocol::{self, Message, Protocol};
 use crate::shm::{Bulk, Shm};
 use crate::sys::cma;
-
-/// Bytes fetched at a time for a destination that is not one run of memory.
-const BOUNCE_BYTES: usize = 64 << 10;
 
 impl Shm {
     /// Where bytes of this process lie, as its peers call it.
@@ -46,7 +44,7 @@ impl Shm {
     /// Whether a message of `len` bytes in one run is better announced to `peer`, which fetches it, than sent.
     #[inline]
     pub(in crate::shm) fn is_better_announced(&self, peer: PeerId, len: u64) -> bool {
-        len >= protocol::FETCHED_BYTES && self.is_fetched(peer, len, true)
+        len >= FETCHED_BYTES && self.is_fetched(peer, len, true)
     }
 
     /// Whether a message between this process and `peer` is fetched out of its sender's memory.
@@ -156,11 +154,11 @@ impl Shm {
             to.skip(len as u64);
             return Ok(());
         }
-        self.bounce.resize(BOUNCE_BYTES, 0);
+        self.bounce.resize(COPIED_AT_ONCE_BYTES, 0);
         let mut done = 0;
         while done < len {
-            let n = (len - done).min(BOUNCE_BYTES as u64) as usize;
-            // SAFETY: the bounce buffer has `BOUNCE_BYTES` bytes.
+            let n = (len - done).min(COPIED_AT_ONCE_BYTES as u64) as usize;
+            // SAFETY: the bounce buffer has `COPIED_AT_ONCE_BYTES` bytes.
             unsafe { cma::read_exact(pid, from + done, self.bounce.as_mut_ptr(), n)? };
             // SAFETY: the request's memory is writable.
             unsafe { to.unpack_from(RawBytes::from(&self.bounce[..n])) };

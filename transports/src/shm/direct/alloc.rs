@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use mpi_core::tuning::LINE_BYTES;
+
 use crate::sys::memory::PAGE;
 
 /// What an address handed out is a multiple of at least: a cache line.
-pub(in crate::shm) const ALIGN: u64 = 64;
+pub(in crate::shm) const ALIGN: u64 = LINE_BYTES as u64;
 
 /// A first-fit allocator of offsets.
 #[derive(Debug)]

@@ -5,10 +5,7 @@
 
 use std::sync::OnceLock;
 
-/// Where the kernel does not say; and never more, since what a larger one holds it holds for many processors.
-const MOST: u64 = 32 << 20;
-/// No last cache is smaller, so that few bytes need no look.
-const LEAST: u64 = 1 << 20;
+use mpi_core::tuning::{LAST_CACHE_LEAST_BYTES, LAST_CACHE_MOST_BYTES};
 
 /// What the caches hold, once it was asked for.
 #[derive(Default)]
@@ -25,7 +22,7 @@ impl Caches {
 
     /// Whether so many bytes fill the last one.
     pub(in crate::shm) fn are_filled_by(&self, bytes: u64) -> bool {
-        bytes >= LEAST && bytes >= *self.last.get_or_init(last_bytes)
+        bytes >= LAST_CACHE_LEAST_BYTES && bytes >= *self.last.get_or_init(last_bytes)
     }
 
     /// Whether so many bytes are more than the last one holds: what just fills it may still find all of it there.
@@ -37,7 +34,7 @@ impl Caches {
 fn last_bytes() -> u64 {
     let bytes = here().and_then(machine::last_level_bytes);
     tracing::info!(?bytes, "the last cache before memory");
-    bytes.unwrap_or(MOST).clamp(LEAST, MOST)
+    bytes.unwrap_or(LAST_CACHE_MOST_BYTES).clamp(LAST_CACHE_LEAST_BYTES, LAST_CACHE_MOST_BYTES)
 }
 
 /// A processor that this process may run on.
@@ -51,9 +48,13 @@ mod tests {
 
     #[test]
     fn few_bytes_have_room_and_very_many_have_not() {
-        for caches in [Caches::default(), Caches::with_last(LEAST), Caches::with_last(MOST)] {
-            assert!(!caches.are_filled_by(LEAST - 1));
-            assert!(caches.are_filled_by(MOST));
+        for caches in [
+            Caches::default(),
+            Caches::with_last(LAST_CACHE_LEAST_BYTES),
+            Caches::with_last(LAST_CACHE_MOST_BYTES),
+        ] {
+            assert!(!caches.are_filled_by(LAST_CACHE_LEAST_BYTES - 1));
+            assert!(caches.are_filled_by(LAST_CACHE_MOST_BYTES));
         }
     }
 

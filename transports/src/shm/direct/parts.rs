@@ -5,12 +5,11 @@
 
 use std::collections::VecDeque;
 
+use mpi_core::tuning::PARTS_KEPT;
+
 use crate::board::Layout;
 use crate::shm::Shm;
 use crate::sys::memory::PAGE;
-
-/// So many are kept at most: what has lain in them stays in memory.
-const KEPT: usize = 2;
 
 /// Those that are kept, by their sizes and offsets.
 #[derive(Default)]
@@ -49,7 +48,7 @@ impl Shm {
         if let Some(len) = self.allocator.len_of(part) {
             self.parts.0.push_back((len, part));
         }
-        if self.parts.0.len() > KEPT
+        if self.parts.0.len() > PARTS_KEPT
             && let Some((_, oldest)) = self.parts.0.pop_front()
         {
             self.give_back(oldest);

@@ -10,6 +10,7 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 use mpi_core::header::{BODY_ELSEWHERE, Header};
 use mpi_core::port::{Landing, PeerId, Sink, Token};
+use mpi_core::tuning::{CELLS_LEFT, PIPELINE_PIECES};
 
 use super::pieces::piece;
 use crate::shm::peer::{IMPOSSIBLE_COUNT, Peer, State};
@@ -17,11 +18,6 @@ use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::Class;
 use crate::shm::transfers::{Incoming, Outgoing};
 use crate::shm::{Event, Shm};
-
-/// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
-const CELLS_LEFT: u32 = 4;
-/// Chunks that go to one peer before others, and what comes in, get their turn.
-const CHUNKS_A_POLL: u32 = 4;
 
 impl Shm {
     /// Takes over a transfer (see [`mpi_core::port::Transport::send_bulk`]).
@@ -58,7 +54,7 @@ impl Shm {
         let mut busy = false;
         for i in 0..self.peers.len() {
             let peer = PeerId(i as u32);
-            for _ in 0..CHUNKS_A_POLL {
+            for _ in 0..PIPELINE_PIECES {
                 let waits = !self.peers[i].bulk_out.is_empty();
                 if !waits || !self.make_room(peer) || !self.pump_peer(peer) {
                     break;

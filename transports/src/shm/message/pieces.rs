@@ -4,38 +4,22 @@
 //! In: the length of a message, and what has gone of it. Out: its next piece, and which messages may go eagerly.
 
 use mpi_core::header::INLINE_BYTES;
+use mpi_core::tuning::{ANSWER_FACTOR, ANSWER_PIECE_BYTES, FIRST_PIECE_BYTES, STEADY_PIECE_BYTES};
 
 use crate::shm::settings::ShmSettings;
-
-/// The longest message that goes in one piece although it has no slot: two would gain what their cells cost.
-const WHOLE_BYTES: u64 = 8 << 10;
-
-/// Bytes of a message's first piece; later ones grow with what has gone, up to a chunk. The receiver begins so much
-/// earlier, and each piece costs both ends a cell.
-const FIRST_BYTES: usize = 8 << 10;
-
-/// The same of one that answers, through the exchange buffer: its receiver waits, and no message follows that the cells
-/// would delay; streams would lose bandwidth so.
-const ANSWER_FIRST_BYTES: usize = 4 << 10;
-
-/// How much longer an eager message may be in the exchange buffer, which carries one at a time.
-const ANSWER_FACTOR: u64 = 4;
-
-/// Bytes of a piece of a message that is not much longer: the last piece is copied out by one end alone.
-const STEADY_BYTES: usize = 16 << 10;
 
 /// Bytes of the next piece of a message of which `moved` have gone, when a chunk has `most`: whole lines.
 #[inline]
 pub(in crate::shm) fn piece(moved: u64, most: usize) -> usize {
     let moved = usize::try_from(moved).unwrap_or(most);
-    grown(moved.clamp(FIRST_BYTES, STEADY_BYTES), moved, most)
+    grown(moved.clamp(FIRST_PIECE_BYTES, STEADY_PIECE_BYTES), moved, most)
 }
 
 /// The same of a message that goes through the exchange buffer.
 #[inline]
 pub(in crate::shm) fn answer_piece(moved: u64, most: usize) -> usize {
     let moved = usize::try_from(moved).unwrap_or(most);
-    grown((moved / 2).clamp(ANSWER_FIRST_BYTES, STEADY_BYTES), moved, most)
+    grown((moved / 2).clamp(ANSWER_PIECE_BYTES, STEADY_PIECE_BYTES), moved, most)
 }
 
 /// At least `least` bytes, growing with what has gone, in whole lines.
@@ -46,7 +30,7 @@ fn grown(least: usize, moved: usize, most: usize) -> usize {
 
 /// The longest message that goes in one piece.
 pub(in crate::shm) fn whole_most(shm: &ShmSettings) -> u64 {
-    WHOLE_BYTES.min(shm.chunk_bytes.into()).max(shm.slot_bytes.into())
+    (FIRST_PIECE_BYTES as u64).min(shm.chunk_bytes.into()).max(shm.slot_bytes.into())
 }
 
 /// Pieces of a message that is cut like this.

@@ -3,6 +3,7 @@
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::{Header, INLINE_BYTES};
 use mpi_core::port::{Activity, Expected, Front, PeerId, Sink};
+use mpi_core::tuning::{FRAMES_PER_LANE, LANES_PER_POLL, LOOKS_AMID};
 
 use crate::shm::peer::Peer;
 use crate::shm::ring::exchange::EXCHANGE;
@@ -11,23 +12,14 @@ use crate::shm::ring::pool::Pool;
 use crate::shm::ring::runs::Ring;
 use crate::shm::{Event, Shm};
 
-/// Frames taken from one lane before the others get their turn, and before the sender hears how far this end is.
-const BATCH: usize = 16;
-/// Looks at a lane in the middle of a long message before others get their turn: about as long as a piece takes.
-const LOOKS_AMID: u32 = 128;
-/// Lanes at the front of the row that each poll looks at: those of the peers heard of last.
-const ROW_FRONT: usize = 4;
-/// Lanes behind them that each poll looks at, in turn, so that the price of a poll does not grow
-/// with the number of peers. Before a wait yields or sleeps all are looked at.
-const ROW_TURNS: usize = 4;
-
 impl Shm {
     /// Takes in what has come (see [`mpi_core::port::Transport::poll`]).
     #[inline]
     pub(in crate::shm) fn poll_lanes<S: Sink>(&mut self, sink: &mut S) -> Activity {
         self.boards.forget_missed();
         let mut activity = Activity::Idle;
-        let all = if self.look_at_all { self.row.len() } else { ROW_FRONT.min(self.row.len()) };
+        let all =
+            if self.look_at_all { self.row.len() } else { LANES_PER_POLL.min(self.row.len()) };
         for at in 0..all {
             if self.look_at(at, sink) {
                 activity = Activity::Busy;
@@ -62,13 +54,13 @@ impl Shm {
     /// Looks at some of the quiet lanes; one that is no longer quiet comes to the front.
     fn look_in_turn<S: Sink>(&mut self, sink: &mut S) -> bool {
         let mut any = false;
-        for _ in 0..ROW_TURNS.min(self.row.len() - ROW_FRONT) {
-            let at = if self.turn + 1 < self.row.len() { self.turn + 1 } else { ROW_FRONT };
-            self.turn = at.max(ROW_FRONT);
+        for _ in 0..LANES_PER_POLL.min(self.row.len() - LANES_PER_POLL) {
+            let at = if self.turn + 1 < self.row.len() { self.turn + 1 } else { LANES_PER_POLL };
+            self.turn = at.max(LANES_PER_POLL);
             if self.look_at(self.turn, sink) {
                 any = true;
                 if self.turn < self.row.len() {
-                    self.row.swap(self.turn, self.turn % ROW_FRONT);
+                    self.row.swap(self.turn, self.turn % LANES_PER_POLL);
                 }
             }
         }
@@ -155,7 +147,7 @@ impl Shm {
     /// Takes up to a batch of frames from one lane.
     #[inline]
     fn drain<S: Sink>(&mut self, peer: PeerId, sink: &mut S) {
-        for _ in 0..BATCH {
+        for _ in 0..FRAMES_PER_LANE {
             let from = &mut self.peers[peer.0 as usize];
             let Some(words) = from.reader.peek() else {
                 from.stale = 0;
@@ -225,7 +217,7 @@ impl Shm {
 
     /// Takes in all that a peer which is gone had sent: at most what fits into its lane.
     fn take_rest<S: Sink>(&mut self, peer: PeerId, sink: &mut S) {
-        for _ in 0..=CELLS_MAX as usize / BATCH {
+        for _ in 0..=CELLS_MAX as usize / FRAMES_PER_LANE {
             if !self.peers[peer.0 as usize].reader.has_news() {
                 return;
             }

@@ -1,8 +1,9 @@
 //! The way out: a small frame into a cell, or its body into the pair's exchange buffer, a slot, or a run of the ring.
 
 use mpi_core::buffer::RawBytes;
-use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
+use mpi_core::header::{BODY_ELSEWHERE, BODY_ELSEWHERE_WORD, Header, INLINE_BYTES};
 use mpi_core::port::{Body, Full, PeerId};
+use mpi_core::tuning::BODIES_PER_LOOK;
 
 use super::gather::{gather_bytes, gather_packed, gather_pair, gather_word};
 use crate::reach::Reach;
@@ -10,12 +11,6 @@ use crate::shm::Shm;
 use crate::shm::peer::{IMPOSSIBLE_COUNT, State};
 use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::{BESIDE_BYTES, Class};
-
-/// Bodies in one lane before the sender looks how far the reader is: so many slots stay in the cache.
-const BODIES_BEFORE_LOOK: u32 = 8;
-
-/// [`BODY_ELSEWHERE`] as it stands in the first word of a header.
-const BODY_ELSEWHERE_WORD: u64 = (BODY_ELSEWHERE as u64) << 56;
 
 /// Where a body goes: into the exchange buffer, a slot, or a run of the ring of so many bytes.
 #[derive(Clone, Copy)]
@@ -154,7 +149,7 @@ impl Shm {
             EXCHANGE
         } else {
             let slots = len <= self.config.shm.slot_bytes.into();
-            if !slots || to.held.len() >= BODIES_BEFORE_LOOK as usize {
+            if !slots || to.held.len() >= BODIES_PER_LOOK {
                 return false;
             }
             let Some(offset) = self.slots.take() else { return false };
@@ -282,8 +277,7 @@ impl Shm {
         if to.state != State::Open {
             return false;
         }
-        let due = !to.writer.has_room()
-            || to.held.len() % BODIES_BEFORE_LOOK as usize == BODIES_BEFORE_LOOK as usize - 1;
+        let due = !to.writer.has_room() || to.held.len() % BODIES_PER_LOOK == BODIES_PER_LOOK - 1;
         if due && to.look(&mut self.slots, &mut self.ring).is_err() {
             self.drop_peer(peer, IMPOSSIBLE_COUNT);
             return false;

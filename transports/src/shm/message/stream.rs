@@ -10,6 +10,7 @@ use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::{BODY_ELSEWHERE, Header};
 use mpi_core::port::{Body, Full, PeerId, Pieces, Sink, Token};
+use mpi_core::tuning::LOOKS_FOR_PIECE;
 
 use super::pieces::{answer_piece, piece, pieces};
 use crate::shm::Shm;
@@ -18,14 +19,11 @@ use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::{Class, Words};
 use crate::shm::transfers::Arriving;
 
-/// Looks for the next piece before others get their turn: a few times as long as one takes to be copied.
-const LOOKS_A_PIECE: u32 = 1024;
-
 impl Peer {
     /// The next piece of a message of which `left` bytes are to come, if it comes soon, and is one.
     #[inline]
     fn next_piece(&mut self, left: u64) -> Option<(Words, u64)> {
-        let words = self.reader.peek_within(LOOKS_A_PIECE)?;
+        let words = self.reader.peek_within(LOOKS_FOR_PIECE)?;
         let part = self.reader.payload_word(0);
         (words.class() == Some(Class::Piece) && part <= left).then_some((words, part))
     }

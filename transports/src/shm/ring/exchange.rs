@@ -8,15 +8,13 @@
 //! holds it: the frames do, since each that names it hands it over. A peer that lies about that
 //! spoils what it sends and is sent, nothing else.
 
+use mpi_core::tuning::{ASKED_AHEAD_BYTES, LONG_BODY_BYTES};
+
 use crate::lap::Worn;
 use crate::sys::memory::populate;
 
-/// The longest body whose lines are asked for before it is known that an answer goes there.
-const CLAIMED_BYTES: usize = 256;
 /// What offsets begin with that name the exchange buffer, and not the arena of the sender.
 pub(in crate::shm) const EXCHANGE: u64 = 1 << 63;
-/// Bodies up to here touch a page or two, which may come by faults.
-const SHORT_BYTES: u64 = 8 << 10;
 
 /// One side's view of the buffer.
 #[derive(Debug)]
@@ -87,7 +85,7 @@ impl Exchange {
     /// be written there: the peer, which wrote them last, has them.
     #[inline(always)]
     pub(in crate::shm) fn claim(&self, len: usize) {
-        if len <= CLAIMED_BYTES {
+        if len <= ASKED_AHEAD_BYTES {
             for at in (0..len).step_by(64) {
                 mpi_core::buffer::claim(self.at.wrapping_add(at));
             }
@@ -97,7 +95,7 @@ impl Exchange {
     /// Gets the pages of the first `len` bytes, with more of those behind them.
     #[inline]
     fn touch(&mut self, len: u64) {
-        if len > SHORT_BYTES && self.worn.ends_before(len) {
+        if len > LONG_BODY_BYTES as u64 && self.worn.ends_before(len) {
             self.get(len);
         }
     }

@@ -7,13 +7,9 @@
 //!
 //! Readers give places back in any order: one that does not read for long keeps its own places and nobody else's.
 
+use mpi_core::tuning::{PIECE_BYTES, PIPELINE_PIECES, RING_LAP_BYTES, RING_UNIT_BYTES};
+
 use crate::lap::Lap;
-
-/// The ring begins again after so many bytes if there is room: what lies further is used while that much is under way.
-const LAP_BYTES: u64 = 2 << 20;
-
-/// Bytes of a unit: what small bodies waste is less than a page.
-const UNIT_BYTES: u64 = 1024;
 
 /// Equal units of memory at known offsets, of which runs are taken.
 #[derive(Debug)]
@@ -28,28 +24,26 @@ pub(in crate::shm) struct Ring {
     lap: Lap,
 }
 
-/// Bytes of a chunk that are worth what it costs, however short the way round is.
-const CHUNK_FIRST: u64 = 32 << 10;
-
 /// Units that hold so many bytes.
 #[inline]
 fn units(bytes: u64) -> u32 {
-    u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
+    u32::try_from(bytes.div_ceil(RING_UNIT_BYTES)).unwrap_or(u32::MAX)
 }
 
 impl Ring {
     /// A ring of `bytes` from offset `base`, rounded down to whole units.
     pub(in crate::shm) fn new(base: u64, bytes: u64) -> Ring {
-        let units = u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX);
+        let units = u32::try_from(bytes / RING_UNIT_BYTES).unwrap_or(u32::MAX);
         let taken = vec![0; units.div_ceil(64) as usize];
-        let lap = Lap::new(LAP_BYTES.min(u64::from(units) * UNIT_BYTES));
+        let lap = Lap::new(RING_LAP_BYTES.min(u64::from(units) * RING_UNIT_BYTES));
         Ring { base, units, taken, free: units, cursor: 0, lap }
     }
 
-    /// The longest chunk of which four go round, at least [`CHUNK_FIRST`]: longer ones would each be on new pages.
+    /// The longest chunk of which a pipeline goes round, at least a piece, which is worth its cost: longer ones
+    /// would each be on new pages.
     #[inline]
     pub(in crate::shm) fn chunk_most(&self) -> u64 {
-        (self.lap.bytes() / 4).max(CHUNK_FIRST)
+        (self.lap.bytes() / PIPELINE_PIECES as u64).max(PIECE_BYTES as u64)
     }
 
     /// Whether so many bytes are free, if perhaps not side by side.
@@ -61,7 +55,7 @@ impl Ring {
     /// The offset of room for `bytes`, if there is such a run on the way round.
     #[inline]
     pub(in crate::shm) fn take_near(&mut self, bytes: u64) -> Option<u64> {
-        self.take_within(bytes, (self.lap.bytes() / UNIT_BYTES) as u32)
+        self.take_within(bytes, (self.lap.bytes() / RING_UNIT_BYTES) as u32)
     }
 
     /// The offset of room for `bytes`, if there is such a run anywhere.
@@ -82,16 +76,16 @@ impl Ring {
         };
         self.mark(at, wanted, true);
         self.free -= wanted;
-        let (next, lap) = (u64::from(at + wanted) * UNIT_BYTES, self.lap.bytes());
+        let (next, lap) = (u64::from(at + wanted) * RING_UNIT_BYTES, self.lap.bytes());
         self.cursor = if next < lap { at + wanted } else { 0 };
         self.lap.carry(bytes);
-        Some(self.base + u64::from(at) * UNIT_BYTES)
+        Some(self.base + u64::from(at) * RING_UNIT_BYTES)
     }
 
     /// Takes back the room for `bytes` that [`Ring::take`] gave.
     #[inline]
     pub(in crate::shm) fn give(&mut self, offset: u64, bytes: u64) {
-        let (at, count) = (((offset - self.base) / UNIT_BYTES) as u32, units(bytes));
+        let (at, count) = (((offset - self.base) / RING_UNIT_BYTES) as u32, units(bytes));
         self.mark(at, count, false);
         self.free += count;
     }
@@ -151,7 +145,7 @@ mod tests {
         fn runs_are_disjoint_and_found_when_there_is_one(size in 1u32..300,
                 steps in prop::collection::vec((any::<bool>(), 1u64..90_000), 1..300)) {
             let base = 4096;
-            let mut ring = Ring::new(base, u64::from(size) * UNIT_BYTES + 7);
+            let mut ring = Ring::new(base, u64::from(size) * RING_UNIT_BYTES + 7);
             let mut live: Vec<(u64, u64)> = Vec::new();
             for (take, n) in steps {
                 if !take && !live.is_empty() {
@@ -160,8 +154,8 @@ mod tests {
                     continue;
                 }
                 let is_free = |unit: u32| {
-                    let at = base + u64::from(unit) * UNIT_BYTES;
-                    live.iter().all(|&(b, l)| at + UNIT_BYTES <= b || b + l <= at)
+                    let at = base + u64::from(unit) * RING_UNIT_BYTES;
+                    live.iter().all(|&(b, l)| at + RING_UNIT_BYTES <= b || b + l <= at)
                 };
                 let longest = (0..size).fold((0, 0), |(best, run), unit| {
                     let run = if is_free(unit) { run + 1 } else { 0 };
@@ -169,7 +163,7 @@ mod tests {
                 }).0;
                 match ring.take(n) {
                     Some(at) => {
-                        prop_assert!(at >= base && at + n <= base + u64::from(size) * UNIT_BYTES);
+                        prop_assert!(at >= base && at + n <= base + u64::from(size) * RING_UNIT_BYTES);
                         prop_assert!(live.iter().all(|&(b, l)| at + n <= b || b + l <= at));
                         live.push((at, n));
                     }
@@ -179,43 +173,43 @@ mod tests {
             for (at, bytes) in live {
                 ring.give(at, bytes);
             }
-            prop_assert_eq!(ring.take(u64::from(size) * UNIT_BYTES), Some(base));
+            prop_assert_eq!(ring.take(u64::from(size) * RING_UNIT_BYTES), Some(base));
         }
     }
 
     #[test]
     fn a_place_comes_round_after_all_others() {
-        let mut ring = Ring::new(0, 8 * UNIT_BYTES);
+        let mut ring = Ring::new(0, 8 * RING_UNIT_BYTES);
         let mut order = Vec::new();
         for _ in 0..6 {
-            let at = ring.take(UNIT_BYTES + 1).unwrap();
-            order.push(at / UNIT_BYTES);
-            ring.give(at, UNIT_BYTES + 1);
+            let at = ring.take(RING_UNIT_BYTES + 1).unwrap();
+            order.push(at / RING_UNIT_BYTES);
+            ring.give(at, RING_UNIT_BYTES + 1);
         }
         assert_eq!(order, [0, 2, 4, 6, 0, 2]);
     }
 
     #[test]
     fn what_lies_beyond_a_lap_is_for_when_the_lap_is_full() {
-        let mut ring = Ring::new(0, 2 * LAP_BYTES);
+        let mut ring = Ring::new(0, 2 * RING_LAP_BYTES);
         let lap = ring.lap.bytes();
-        let first = ring.take_near(lap - UNIT_BYTES).unwrap();
-        assert_eq!(ring.take_near(UNIT_BYTES), Some(lap - UNIT_BYTES));
-        assert_eq!(ring.take_near(UNIT_BYTES), None);
-        assert_eq!(ring.take(UNIT_BYTES), Some(lap));
-        ring.give(first, lap - UNIT_BYTES);
-        assert_eq!(ring.take_near(UNIT_BYTES), Some(0));
+        let first = ring.take_near(lap - RING_UNIT_BYTES).unwrap();
+        assert_eq!(ring.take_near(RING_UNIT_BYTES), Some(lap - RING_UNIT_BYTES));
+        assert_eq!(ring.take_near(RING_UNIT_BYTES), None);
+        assert_eq!(ring.take(RING_UNIT_BYTES), Some(lap));
+        ring.give(first, lap - RING_UNIT_BYTES);
+        assert_eq!(ring.take_near(RING_UNIT_BYTES), Some(0));
     }
 
     #[test]
     fn the_way_round_becomes_as_long_as_it_may() {
-        let mut ring = Ring::new(0, 2 * LAP_BYTES);
+        let mut ring = Ring::new(0, 2 * RING_LAP_BYTES);
         let mut furthest = 0;
-        for _ in 0..(64 * LAP_BYTES) / 5000 {
+        for _ in 0..(64 * RING_LAP_BYTES) / 5000 {
             let at = ring.take_near(5000).unwrap();
             ring.give(at, 5000);
             furthest = furthest.max(at + 5000);
         }
-        assert!(furthest <= LAP_BYTES && furthest > LAP_BYTES - 2 * 5120, "{furthest}");
+        assert!(furthest <= RING_LAP_BYTES && furthest > RING_LAP_BYTES - 2 * 5120, "{furthest}");
     }
 }

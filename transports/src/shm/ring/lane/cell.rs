@@ -8,6 +8,8 @@ pub const CELL_WORDS: usize = 8;
 pub const PAYLOAD_WORDS: usize = 5;
 /// Cells of a lane at most: the count that rides back has 8 bits.
 pub const CELLS_MAX: u32 = 128;
+/// Cells that a lane needs: a transfer of pieces begins when there is room for two more.
+pub const CELLS_MIN: u32 = 4;
 
 /// Bytes of a place beside the cells, for a body that does not fit into its cell. Of 256 bytes, four
 /// lines, the exchange buffer is the better place where processors are near each other.

@@ -14,7 +14,7 @@ mod reader;
 mod writer;
 
 pub use cell::{
-    BESIDE_BYTES, BESIDE_CELLS, CELL_WORDS, CELLS_MAX, Cell, Class, PAYLOAD_WORDS, Words,
+    BESIDE_BYTES, BESIDE_CELLS, CELL_WORDS, CELLS_MAX, CELLS_MIN, Cell, Class, PAYLOAD_WORDS, Words,
 };
 pub use reader::Reader;
 pub use writer::{Impossible, Writer};
