@@ -5,11 +5,12 @@
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, MAPPED_BYTES, Meeting, Piece, Share, Shown, Source,
+    Audience, BoardId, Boards, Copying, Fetched, Meeting, Piece, Share, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled};
+use mpi_core::tuning::MAPPED_BYTES;
 
 use super::caches::Caches;
 use crate::board::{ALIGN, Apart, Awaited, Board, Layout};
