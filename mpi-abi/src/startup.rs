@@ -14,7 +14,7 @@ use mpi_core::coll::aliased::EqualBuffers;
 use mpi_core::datatype::make_named;
 use mpi_core::error::{Error, ErrorClass, Result, listed};
 use mpi_core::handle::{CommHandle, SessionHandle};
-use mpi_core::process::Identity;
+use mpi_core::objects::Identity;
 use mpi_core::settings::{ConnectMode, ProgressWay, Settings};
 use transports::cards::{self, Directory};
 use transports::node::{
@@ -488,7 +488,7 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
 /// Leaves the job.
 fn leave(process: &mut node::Node, moment: Leaving) -> Result<()> {
     let reports = std::env::var_os(REPORT_VARIABLE).is_some();
-    let text = reports.then(|| report::lines(&mut process.port, process.identity.size));
+    let text = reports.then(|| report::lines(&mut process.port, process.objects.identity.size));
     // Those who are still to be met are looked up at the launcher.
     process.port.leave();
     let bootstrap = library().bootstrap.take();

@@ -125,7 +125,7 @@ impl<'a, P: Port> Entry<'a, P> {
             self.call_out(|user| unsafe { user.reduce(&reduction) });
             if let Some(lent) = lent {
                 // The function cannot have freed it: it was told of no handle of its own.
-                let _ = self.free_datatype(lent);
+                let _ = self.datatypes.free(lent);
             }
             self.reduced(execution, step);
         }

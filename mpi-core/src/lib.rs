@@ -30,6 +30,7 @@ pub mod limits;
 pub mod lists;
 pub(crate) mod lost;
 pub mod matching;
+pub mod objects;
 pub mod one_sided;
 pub mod op;
 pub mod p2p;

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::handle::{ErrhandlerHandle, SessionHandle};
 use crate::info::Info;
+use crate::objects::Objects;
 use crate::p2p::buffered::AttachedBuffer;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
@@ -44,7 +45,7 @@ impl ProcessSet {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Objects {
     /// A session with this error handler and no hints.
     ///
     /// # Errors
@@ -67,7 +68,7 @@ impl<P: Port> Process<P> {
     /// The session that a handle names, to be changed.
     ///
     /// # Errors
-    /// As [`Process::session`].
+    /// As [`Objects::session`].
     pub fn session_mut(&mut self, handle: SessionHandle) -> Result<&mut Session> {
         self.sessions.get_mut(handle)
     }
@@ -81,6 +82,18 @@ impl<P: Port> Process<P> {
         Some(group.of_session(session))
     }
 
+    /// Ends a session, whose buffered sends have left its buffer.
+    ///
+    /// # Errors
+    /// As [`Objects::session`].
+    pub fn end_session(&mut self, handle: SessionHandle) -> Result<()> {
+        self.sessions.remove(handle)?;
+        self.always.errhandlers.lock().forget(handle.raw());
+        Ok(())
+    }
+}
+
+impl<P: Port> Process<P> {
     /// Whether all that was sent on communicators of a session, or of the world model for the null handle, has been
     /// received or comes to its receivers without this process. What others have sent counts as far as it is still
     /// to leave this process, which needs nobody to receive it.
@@ -94,16 +107,6 @@ impl<P: Port> Process<P> {
         !self.vci.has_wishes()
             && self.port.is_sent()
             && !self.vci.requests.iter().any(|(_, request)| waits(request))
-    }
-
-    /// Ends a session, whose buffered sends have left its buffer.
-    ///
-    /// # Errors
-    /// As [`Process::session`].
-    pub fn end_session(&mut self, handle: SessionHandle) -> Result<()> {
-        self.sessions.remove(handle)?;
-        self.always.errhandlers.lock().forget(handle.raw());
-        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use crate::comm::Comm;
 use crate::group::Group;
 use crate::handle::{CommHandle, RequestHandle, WinHandle};
 use crate::matching::Envelope;
+use crate::objects::Objects;
 use crate::p2p::buffered::BufferId;
 use crate::peers::Peer as State;
 use crate::port::{PeerId, Port};
@@ -49,6 +50,102 @@ fn numbered(comm: &Comm, is_collective: bool) -> &Group {
     if is_collective { comm.roster() } else { comm.targets() }
 }
 
+impl Objects {
+    /// A collective call on the communicator that the program made it on, where it goes by those of its groups.
+    fn as_the_program_knows(&self, call: Call) -> Call {
+        let has = |comm: &Comm, context: u64| {
+            let inner = comm.level.as_ref().map(|level| [level.within, level.across]);
+            let of = |inner| self.comm(inner).is_ok_and(|inner| inner.context == context & !1);
+            inner.is_some_and(|inner| inner.into_iter().any(of))
+        };
+        let outer = self.comms.iter().map(|(_, comm)| comm).find(|comm| has(comm, call.context));
+        match outer.filter(|_| call.collective.is_some()) {
+            // A group may have groups.
+            Some(outer) => self.as_the_program_knows(Call {
+                comm: outer.name.to_string(),
+                context: outer.context,
+                collective: Some(outer.collective_number.wrapping_sub(1)),
+                ..call
+            }),
+            None => call,
+        }
+    }
+
+    /// The call that this process is in, waiting for a lock of a window at this target.
+    pub(crate) fn waits_for_lock(&self, win: WinHandle, target: u32) -> Call {
+        let name =
+            self.window(win).map_or_else(|_| String::new(), |window| window.name.to_string());
+        Call { peer: Peer::Target(target as i32), comm: name, ..self.waits_somehow() }
+    }
+
+    /// The call that this process is in, waiting for a message that fits.
+    pub(crate) fn waits_for_message(&self, envelope: Envelope) -> Call {
+        let mut call = self.waits_somehow();
+        call.peer = Peer::Source(envelope.source);
+        call.context = envelope.context;
+        match self.comm_name(envelope.context) {
+            Some((name, true)) => {
+                call.comm = name;
+                call.collective = Some(number_of(envelope.tag));
+            }
+            Some((name, false)) => {
+                call.comm = name;
+                call.tag = Some(envelope.tag);
+            }
+            None => call.tag = Some(envelope.tag),
+        }
+        call
+    }
+
+    /// The call that this process is in, waiting for a message to be received.
+    fn waits_for_delivery(&self, send: &SendState) -> Call {
+        let mut call = self.waits_somehow();
+        let Envelope { context, tag, .. } = send.envelope;
+        call.context = context;
+        if let Some(comm) = self.comm_of(context) {
+            let rank = numbered(comm, context & 1 == 1).rank_of(send.peer);
+            call.peer = Peer::Dest(rank.map_or(-1, |rank| rank as i32));
+            call.comm = comm.name.to_string();
+        }
+        match context & 1 {
+            0 => call.tag = Some(tag),
+            _ => call.collective = Some(number_of(tag)),
+        }
+        call
+    }
+
+    /// The call that this process is in, waiting for a first answer of `peer`.
+    pub(crate) fn waits_to_meet(&self, comm: CommHandle, peer: PeerId) -> Call {
+        let mut call = self.waits_somehow();
+        if let Ok(comm) = self.comm(comm) {
+            call.context = comm.context;
+            call.comm = comm.name.to_string();
+            call.collective = Some(comm.collective_number);
+            call.peer = comm.roster().rank_of(peer).map_or(Peer::None, |r| Peer::Source(r as i32));
+        }
+        call
+    }
+
+    /// The call that this process is in.
+    fn waits_somehow(&self) -> Call {
+        Call { procedure: self.procedure, ..Call::default() }
+    }
+
+    fn name_of(&self, comm: CommHandle) -> String {
+        self.comm(comm).map_or_else(|_| String::new(), |comm| comm.name.to_string())
+    }
+
+    /// The communicator with this context.
+    pub(crate) fn comm_of(&self, context: u64) -> Option<&Comm> {
+        self.comms.iter().map(|(_, comm)| comm).find(|comm| comm.context == context & !1)
+    }
+
+    /// The name of the communicator with this context, and whether it is its collectives'.
+    fn comm_name(&self, context: u64) -> Option<(String, bool)> {
+        Some((self.comm_of(context)?.name.to_string(), context & 1 == 1))
+    }
+}
+
 impl<P: Port> Process<P> {
     /// What to tell about `call`, which this process is in.
     pub fn answer(&self, call: Call) -> Answer {
@@ -75,26 +172,6 @@ impl<P: Port> Process<P> {
             moved: self.motion(),
             balance: self.balance(),
             call: self.as_the_program_knows(call),
-        }
-    }
-
-    /// A collective call on the communicator that the program made it on, where it goes by those of its groups.
-    fn as_the_program_knows(&self, call: Call) -> Call {
-        let has = |comm: &Comm, context: u64| {
-            let inner = comm.level.as_ref().map(|level| [level.within, level.across]);
-            let of = |inner| self.comm(inner).is_ok_and(|inner| inner.context == context & !1);
-            inner.is_some_and(|inner| inner.into_iter().any(of))
-        };
-        let outer = self.comms.iter().map(|(_, comm)| comm).find(|comm| has(comm, call.context));
-        match outer.filter(|_| call.collective.is_some()) {
-            // A group may have groups.
-            Some(outer) => self.as_the_program_knows(Call {
-                comm: outer.name.to_string(),
-                context: outer.context,
-                collective: Some(outer.collective_number.wrapping_sub(1)),
-                ..call
-            }),
-            None => call,
         }
     }
 
@@ -178,13 +255,6 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// The call that this process is in, waiting for a lock of a window at this target.
-    pub(crate) fn waits_for_lock(&self, win: WinHandle, target: u32) -> Call {
-        let name =
-            self.window(win).map_or_else(|_| String::new(), |window| window.name.to_string());
-        Call { peer: Peer::Target(target as i32), comm: name, ..self.waits_somehow() }
-    }
-
     fn waits_for_request(&self, handle: RequestHandle) -> Call {
         let Ok(request) = self.vci.requests.get(handle) else { return self.waits_somehow() };
         match &request.operation {
@@ -217,42 +287,6 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// The call that this process is in, waiting for a message that fits.
-    pub(crate) fn waits_for_message(&self, envelope: Envelope) -> Call {
-        let mut call = self.waits_somehow();
-        call.peer = Peer::Source(envelope.source);
-        call.context = envelope.context;
-        match self.comm_name(envelope.context) {
-            Some((name, true)) => {
-                call.comm = name;
-                call.collective = Some(number_of(envelope.tag));
-            }
-            Some((name, false)) => {
-                call.comm = name;
-                call.tag = Some(envelope.tag);
-            }
-            None => call.tag = Some(envelope.tag),
-        }
-        call
-    }
-
-    /// The call that this process is in, waiting for a message to be received.
-    fn waits_for_delivery(&self, send: &SendState) -> Call {
-        let mut call = self.waits_somehow();
-        let Envelope { context, tag, .. } = send.envelope;
-        call.context = context;
-        if let Some(comm) = self.comm_of(context) {
-            let rank = numbered(comm, context & 1 == 1).rank_of(send.peer);
-            call.peer = Peer::Dest(rank.map_or(-1, |rank| rank as i32));
-            call.comm = comm.name.to_string();
-        }
-        match context & 1 {
-            0 => call.tag = Some(tag),
-            _ => call.collective = Some(number_of(tag)),
-        }
-        call
-    }
-
     /// The call that this process is in, waiting for messages of a collective operation.
     fn waits_for_collective(&self, context: u64, tag: i32) -> Call {
         let mut posted = self.vci.matcher.posted().map(|(envelope, _)| envelope);
@@ -273,36 +307,5 @@ impl<P: Port> Process<P> {
                 Call { peer: Peer::None, ..self.waits_for_message(envelope) }
             }
         }
-    }
-
-    /// The call that this process is in, waiting for a first answer of `peer`.
-    pub(crate) fn waits_to_meet(&self, comm: CommHandle, peer: PeerId) -> Call {
-        let mut call = self.waits_somehow();
-        if let Ok(comm) = self.comm(comm) {
-            call.context = comm.context;
-            call.comm = comm.name.to_string();
-            call.collective = Some(comm.collective_number);
-            call.peer = comm.roster().rank_of(peer).map_or(Peer::None, |r| Peer::Source(r as i32));
-        }
-        call
-    }
-
-    /// The call that this process is in.
-    fn waits_somehow(&self) -> Call {
-        Call { procedure: self.procedure, ..Call::default() }
-    }
-
-    fn name_of(&self, comm: CommHandle) -> String {
-        self.comm(comm).map_or_else(|_| String::new(), |comm| comm.name.to_string())
-    }
-
-    /// The communicator with this context.
-    pub(crate) fn comm_of(&self, context: u64) -> Option<&Comm> {
-        self.comms.iter().map(|(_, comm)| comm).find(|comm| comm.context == context & !1)
-    }
-
-    /// The name of the communicator with this context, and whether it is its collectives'.
-    fn comm_name(&self, context: u64) -> Option<(String, bool)> {
-        Some((self.comm_of(context)?.name.to_string(), context & 1 == 1))
     }
 }

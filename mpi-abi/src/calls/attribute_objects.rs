@@ -5,8 +5,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{
     CommHandle, CommKind, DatatypeHandle, DatatypeKind, Kind, WinHandle, WinKind,
 };
-
-use crate::node::Node;
+use mpi_core::objects::Objects;
 
 /// An object that has attributes.
 #[derive(Clone, Copy, Debug)]
@@ -38,47 +37,47 @@ impl Object {
     }
 
     /// Its attributes; `None` for a datatype that never had any.
-    pub(super) fn list(self, process: &Node) -> Result<Option<&AttributeList>> {
+    pub(super) fn list(self, objects: &Objects) -> Result<Option<&AttributeList>> {
         match self {
-            Object::Comm(comm) => Ok(Some(&process.comm(comm)?.attributes)),
-            Object::Win(win) => Ok(Some(&process.window(win)?.attributes)),
+            Object::Comm(comm) => Ok(Some(&objects.comm(comm)?.attributes)),
+            Object::Win(win) => Ok(Some(&objects.window(win)?.attributes)),
             Object::Datatype(datatype) => {
-                process.datatype(datatype)?;
-                Ok(process.datatype_attributes.get(&datatype))
+                objects.datatypes.get(datatype)?;
+                Ok(objects.datatypes.attributes.get(&datatype))
             }
         }
     }
 
     pub(super) fn put(
         self,
-        process: &mut Node,
+        objects: &mut Objects,
         keyval: KeyvalHandle,
         value: Attribute,
     ) -> Result<()> {
         let list = match self {
-            Object::Comm(comm) => &mut process.comms.get_mut(comm)?.attributes,
+            Object::Comm(comm) => &mut objects.comms.get_mut(comm)?.attributes,
             Object::Datatype(datatype) => {
-                process.datatype(datatype)?;
-                process.datatype_attributes.entry(datatype).or_default()
+                objects.datatypes.get(datatype)?;
+                objects.datatypes.attributes.entry(datatype).or_default()
             }
-            Object::Win(win) => &mut process.windows.get_mut(win)?.attributes,
+            Object::Win(win) => &mut objects.windows.get_mut(win)?.attributes,
         };
-        list.put(&mut process.keyvals, keyval, value);
+        list.put(&mut objects.keyvals, keyval, value);
         Ok(())
     }
 
-    pub(super) fn take(self, process: &mut Node, keyval: KeyvalHandle) {
+    pub(super) fn take(self, objects: &mut Objects, keyval: KeyvalHandle) {
         let list = match self {
-            Object::Comm(comm) => process.comms.get_mut(comm).ok().map(|comm| &mut comm.attributes),
-            Object::Datatype(datatype) => process.datatype_attributes.get_mut(&datatype),
-            Object::Win(win) => process.windows.get_mut(win).ok().map(|win| &mut win.attributes),
+            Object::Comm(comm) => objects.comms.get_mut(comm).ok().map(|comm| &mut comm.attributes),
+            Object::Datatype(datatype) => objects.datatypes.attributes.get_mut(&datatype),
+            Object::Win(win) => objects.windows.get_mut(win).ok().map(|win| &mut win.attributes),
         };
         let Some(list) = list else { return };
-        list.take(&mut process.keyvals, keyval);
+        list.take(&mut objects.keyvals, keyval);
         if let Object::Datatype(datatype) = self
             && list.is_empty()
         {
-            process.datatype_attributes.remove(&datatype);
+            objects.datatypes.attributes.remove(&datatype);
         }
     }
 }

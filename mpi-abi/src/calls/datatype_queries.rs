@@ -11,23 +11,23 @@ use crate::entry::Cx;
 
 /// `MPI_Type_commit`.
 pub fn type_commit(cx: &mut Cx<'_>, datatype: &mut DatatypeHandle) -> Result<()> {
-    cx.datatype(*datatype)?.commit();
+    cx.datatypes.get(*datatype)?.commit();
     Ok(())
 }
 
 /// `MPI_Type_free`.
 pub fn type_free(cx: &mut Cx<'_>, datatype: &mut DatatypeHandle) -> Result<()> {
-    if !cx.datatype(*datatype)?.is_predefined() {
+    if !cx.datatypes.get(*datatype)?.is_predefined() {
         delete_all(cx, Object::Datatype(*datatype))?;
     }
-    cx.free_datatype(*datatype)?;
+    cx.datatypes.free(*datatype)?;
     *datatype = DatatypeHandle::NULL;
     Ok(())
 }
 
 /// `MPI_Type_size`.
 pub fn type_size(cx: &mut Cx<'_>, datatype: DatatypeHandle, size: &mut i64) -> Result<()> {
-    let bytes = cx.datatype(datatype)?.size();
+    let bytes = cx.datatypes.get(datatype)?.size();
     *size = i64::try_from(bytes).map_err(|_| {
         let text = format!("has {bytes} bytes of data, beyond an MPI_Count");
         Error::param(ErrorClass::TYPE, "datatype", text)
@@ -42,7 +42,7 @@ pub fn type_get_extent(
     lb: &mut i64,
     extent: &mut i64,
 ) -> Result<()> {
-    let datatype = cx.datatype(datatype)?;
+    let datatype = cx.datatypes.get(datatype)?;
     (*lb, *extent) = (datatype.lb(), datatype.extent());
     Ok(())
 }
@@ -54,26 +54,26 @@ pub fn type_get_true_extent(
     true_lb: &mut i64,
     true_extent: &mut i64,
 ) -> Result<()> {
-    let datatype = cx.datatype(datatype)?;
+    let datatype = cx.datatypes.get(datatype)?;
     (*true_lb, *true_extent) = (datatype.true_lb(), datatype.true_extent());
     Ok(())
 }
 
 /// `MPI_Type_extent`, which MPI-3.0 removed.
 pub fn type_extent(cx: &mut Cx<'_>, datatype: DatatypeHandle, extent: &mut i64) -> Result<()> {
-    *extent = cx.datatype(datatype)?.extent();
+    *extent = cx.datatypes.get(datatype)?.extent();
     Ok(())
 }
 
 /// `MPI_Type_lb`, which MPI-3.0 removed.
 pub fn type_lb(cx: &mut Cx<'_>, datatype: DatatypeHandle, displacement: &mut i64) -> Result<()> {
-    *displacement = cx.datatype(datatype)?.lb();
+    *displacement = cx.datatypes.get(datatype)?.lb();
     Ok(())
 }
 
 /// `MPI_Type_ub`, which MPI-3.0 removed.
 pub fn type_ub(cx: &mut Cx<'_>, datatype: DatatypeHandle, displacement: &mut i64) -> Result<()> {
-    *displacement = cx.datatype(datatype)?.ub();
+    *displacement = cx.datatypes.get(datatype)?.ub();
     Ok(())
 }
 
@@ -87,7 +87,7 @@ pub fn type_get_envelope(
     num_datatypes: &mut i64,
     combiner: &mut i32,
 ) -> Result<()> {
-    let envelope = cx.datatype(datatype)?.envelope();
+    let envelope = cx.datatypes.get(datatype)?.envelope();
     *num_integers = envelope.integers as i64;
     *num_addresses = envelope.addresses as i64;
     *num_large_counts = envelope.counts as i64;
@@ -102,12 +102,12 @@ pub fn type_get_name(
     datatype: DatatypeHandle,
     type_name: &mut Text,
 ) -> Result<()> {
-    *type_name = cx.datatype_name(datatype)?.into();
+    *type_name = cx.datatypes.name(datatype)?.into();
     Ok(())
 }
 
 /// `MPI_Type_set_name`.
 pub fn type_set_name(cx: &mut Cx<'_>, datatype: DatatypeHandle, type_name: &[u8]) -> Result<()> {
     let name = Text::within(type_name, cx.face.limits.object_name - 1);
-    cx.set_datatype_name(datatype, name)
+    cx.datatypes.set_name(datatype, name)
 }

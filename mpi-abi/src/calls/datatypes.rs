@@ -22,7 +22,7 @@ pub(crate) fn form(large: bool) -> Form {
 
 /// The datatype that a constructor starts from, kept while the process changes.
 fn old(cx: &Cx<'_>, oldtype: DatatypeHandle) -> Result<Arc<Datatype>> {
-    cx.datatype(oldtype).map(Arc::clone)
+    cx.datatypes.get(oldtype).map(Arc::clone)
 }
 
 /// The program's array of `count` elements.
@@ -40,8 +40,8 @@ pub fn type_contiguous(
     newtype: &mut DatatypeHandle,
     large: bool,
 ) -> Result<()> {
-    let made = Datatype::contiguous(count, cx.datatype(oldtype)?, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    let made = Datatype::contiguous(count, cx.datatypes.get(oldtype)?, form(large))?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -56,7 +56,7 @@ pub fn type_vector(
     large: bool,
 ) -> Result<()> {
     let made = Datatype::vector(count, blocklength, stride, &old(cx, oldtype)?, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -71,7 +71,7 @@ pub fn type_create_hvector(
     large: bool,
 ) -> Result<()> {
     let made = Datatype::hvector(count, blocklength, stride, &old(cx, oldtype)?, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -100,7 +100,7 @@ pub fn type_indexed(
     let (lengths, disps) =
         (list(array_of_blocklengths, count)?, list(array_of_displacements, count)?);
     let made = Datatype::indexed(&lengths, &disps, &old(cx, oldtype)?, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -117,7 +117,7 @@ pub fn type_create_hindexed(
     let (lengths, disps) =
         (list(array_of_blocklengths, count)?, list(array_of_displacements, count)?);
     let made = Datatype::hindexed(&lengths, &disps, &old(cx, oldtype)?, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -146,7 +146,7 @@ pub fn type_create_indexed_block(
 ) -> Result<()> {
     let disps = list(array_of_displacements, count)?;
     let made = Datatype::indexed_block(blocklength, &disps, &old(cx, oldtype)?, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -162,7 +162,7 @@ pub fn type_create_hindexed_block(
 ) -> Result<()> {
     let disps = list(array_of_displacements, count)?;
     let made = Datatype::hindexed_block(blocklength, &disps, &old(cx, oldtype)?, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -186,7 +186,7 @@ pub fn type_create_subarray(
         order: i64::from(order),
     };
     let made = Datatype::subarray(part, &old(cx, oldtype)?, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -220,7 +220,7 @@ pub fn type_create_darray(
         order: i64::from(order),
     };
     let made = Datatype::darray(part, &old(cx, oldtype)?, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -233,8 +233,8 @@ pub fn type_create_resized(
     newtype: &mut DatatypeHandle,
     large: bool,
 ) -> Result<()> {
-    let made = Datatype::resized(cx.datatype(oldtype)?, lb, extent, form(large))?;
-    *newtype = cx.new_datatype(made)?;
+    let made = Datatype::resized(cx.datatypes.get(oldtype)?, lb, extent, form(large))?;
+    *newtype = cx.datatypes.add(made)?;
     Ok(())
 }
 
@@ -244,11 +244,11 @@ pub fn type_dup(
     oldtype: DatatypeHandle,
     newtype: &mut DatatypeHandle,
 ) -> Result<()> {
-    let made = Datatype::dup(cx.datatype(oldtype)?)?;
-    let made = cx.new_datatype(made)?;
+    let made = Datatype::dup(cx.datatypes.get(oldtype)?)?;
+    let made = cx.datatypes.add(made)?;
     if let Err(error) = copy_all(cx, Object::Datatype(oldtype), Object::Datatype(made)) {
         delete_all(cx, Object::Datatype(made))?;
-        cx.free_datatype(made)?;
+        cx.datatypes.free(made)?;
         return Err(error);
     }
     *newtype = made;
@@ -262,7 +262,7 @@ pub fn type_create_f90_real(
     r: i32,
     newtype: &mut DatatypeHandle,
 ) -> Result<()> {
-    *newtype = cx.new_datatype(Datatype::f90_real(i64::from(p), i64::from(r))?)?;
+    *newtype = cx.datatypes.add(Datatype::f90_real(i64::from(p), i64::from(r))?)?;
     Ok(())
 }
 
@@ -273,7 +273,7 @@ pub fn type_create_f90_complex(
     r: i32,
     newtype: &mut DatatypeHandle,
 ) -> Result<()> {
-    *newtype = cx.new_datatype(Datatype::f90_complex(i64::from(p), i64::from(r))?)?;
+    *newtype = cx.datatypes.add(Datatype::f90_complex(i64::from(p), i64::from(r))?)?;
     Ok(())
 }
 
@@ -283,7 +283,7 @@ pub fn type_create_f90_integer(
     r: i32,
     newtype: &mut DatatypeHandle,
 ) -> Result<()> {
-    *newtype = cx.new_datatype(Datatype::f90_integer(i64::from(r))?)?;
+    *newtype = cx.datatypes.add(Datatype::f90_integer(i64::from(r))?)?;
     Ok(())
 }
 
@@ -295,7 +295,7 @@ pub fn type_match_size(
     datatype: &mut DatatypeHandle,
 ) -> Result<()> {
     let found = Datatype::match_size(i64::from(typeclass), i64::from(size))?;
-    *datatype = cx.new_datatype(Arc::clone(found))?;
+    *datatype = cx.datatypes.add(Arc::clone(found))?;
     Ok(())
 }
 
@@ -306,9 +306,9 @@ pub fn type_get_value_index(
     index_type: DatatypeHandle,
     pair_type: &mut DatatypeHandle,
 ) -> Result<()> {
-    let pair = Datatype::value_index(cx.datatype(value_type)?, cx.datatype(index_type)?)?;
+    let pair = Datatype::value_index(cx.datatypes.get(value_type)?, cx.datatypes.get(index_type)?)?;
     *pair_type = match pair {
-        Some(pair) => cx.new_datatype(pair)?,
+        Some(pair) => cx.datatypes.add(pair)?,
         None => DatatypeHandle::NULL,
     };
     Ok(())

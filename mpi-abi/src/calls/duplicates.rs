@@ -85,7 +85,7 @@ pub fn comm_free(cx: &mut Cx<'_>, comm: &mut CommHandle) -> Result<()> {
 pub fn comm_disconnect(cx: &mut Cx<'_>, comm: &mut CommHandle) -> Result<()> {
     if !comm.is_predefined() {
         cx.finish_comm(*comm);
-        let meeting = cx.barrier(*comm)?;
+        let meeting = cx.calls().barrier(*comm)?;
         cx.run(&meeting)?;
         cx.finish_comm(*comm);
     }

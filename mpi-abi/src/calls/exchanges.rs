@@ -21,7 +21,11 @@ pub fn allgather(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.allgather(typed(sendbuf, sendcount, sendtype), typed(recvbuf, recvcount, recvtype), comm)
+    cx.calls().allgather(
+        typed(sendbuf, sendcount, sendtype),
+        typed(recvbuf, recvcount, recvtype),
+        comm,
+    )
 }
 
 /// `MPI_Allgatherv`.
@@ -38,7 +42,7 @@ pub fn allgatherv(
 ) -> Result<Prepared> {
     let lists = lists(cx, comm, (recvcounts, "recvcounts"), (displs, "displs"))?;
     let recv = lists.varied(recvbuf, recvtype);
-    cx.allgatherv(typed(sendbuf, sendcount, sendtype), recv, comm)
+    cx.calls().allgatherv(typed(sendbuf, sendcount, sendtype), recv, comm)
 }
 
 /// `MPI_Alltoall`.
@@ -52,7 +56,11 @@ pub fn alltoall(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.alltoall(typed(sendbuf, sendcount, sendtype), typed(recvbuf, recvcount, recvtype), comm)
+    cx.calls().alltoall(
+        typed(sendbuf, sendcount, sendtype),
+        typed(recvbuf, recvcount, recvtype),
+        comm,
+    )
 }
 
 /// `MPI_Alltoallv`.
@@ -74,5 +82,5 @@ pub fn alltoallv(
     };
     let incoming = lists(cx, comm, (recvcounts, "recvcounts"), (rdispls, "rdispls"))?;
     let send = outgoing.as_ref().map(|lists| lists.varied(sendbuf, sendtype));
-    cx.alltoallv(send, incoming.varied(recvbuf, recvtype), comm)
+    cx.calls().alltoallv(send, incoming.varied(recvbuf, recvtype), comm)
 }

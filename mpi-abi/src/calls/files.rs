@@ -102,7 +102,7 @@ fn view(
     filetype: DatatypeHandle,
     datarep: &[u8],
 ) -> Result<View> {
-    View::new(disp, cx.committed(etype)?, cx.committed(filetype)?, datarep)
+    View::new(disp, cx.datatypes.committed(etype)?, cx.datatypes.committed(filetype)?, datarep)
 }
 
 /// `MPI_File_get_view`: derived datatypes come as handles that the program frees.
@@ -116,8 +116,8 @@ pub fn file_get_view(
 ) -> Result<()> {
     let view = cx.file(fh)?.view.clone();
     *disp = view.displacement;
-    *etype = cx.new_datatype(view.etype)?;
-    *filetype = cx.new_datatype(view.filetype)?;
+    *etype = cx.datatypes.add(view.etype)?;
+    *filetype = cx.datatypes.add(view.filetype)?;
     *datarep = view.datarep.name().into();
     Ok(())
 }
@@ -129,7 +129,7 @@ pub fn file_get_type_extent(
     datatype: DatatypeHandle,
     extent: &mut i64,
 ) -> Result<()> {
-    *extent = cx.file(fh)?.view.extent_of(cx.datatype(datatype)?)?;
+    *extent = cx.file(fh)?.view.extent_of(cx.datatypes.get(datatype)?)?;
     Ok(())
 }
 

@@ -22,7 +22,7 @@ pub fn neighbor_allgather(
     comm: CommHandle,
 ) -> Result<Prepared> {
     let send = typed(sendbuf, sendcount, sendtype);
-    cx.neighbor_allgather(send, typed(recvbuf, recvcount, recvtype), comm)
+    cx.calls().neighbor_allgather(send, typed(recvbuf, recvcount, recvtype), comm)
 }
 
 /// `MPI_Neighbor_allgatherv`.
@@ -39,7 +39,7 @@ pub fn neighbor_allgatherv(
 ) -> Result<Prepared> {
     let incoming = per_source(cx, comm, recvcounts, displs)?;
     let send = typed(sendbuf, sendcount, sendtype);
-    cx.neighbor_allgatherv(send, incoming.varied(recvbuf, recvtype), comm)
+    cx.calls().neighbor_allgatherv(send, incoming.varied(recvbuf, recvtype), comm)
 }
 
 /// `MPI_Neighbor_alltoall`.
@@ -54,7 +54,7 @@ pub fn neighbor_alltoall(
     comm: CommHandle,
 ) -> Result<Prepared> {
     let send = typed(sendbuf, sendcount, sendtype);
-    cx.neighbor_alltoall(send, typed(recvbuf, recvcount, recvtype), comm)
+    cx.calls().neighbor_alltoall(send, typed(recvbuf, recvcount, recvtype), comm)
 }
 
 /// `MPI_Neighbor_alltoallv`.
@@ -73,5 +73,5 @@ pub fn neighbor_alltoallv(
     let outgoing = per_target(cx, comm, sendcounts, sdispls)?;
     let incoming = per_source(cx, comm, recvcounts, rdispls)?;
     let send = outgoing.varied(sendbuf, sendtype);
-    cx.neighbor_alltoallv(send, incoming.varied(recvbuf, recvtype), comm)
+    cx.calls().neighbor_alltoallv(send, incoming.varied(recvbuf, recvtype), comm)
 }

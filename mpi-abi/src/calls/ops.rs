@@ -67,7 +67,7 @@ pub fn reduce_local(
     datatype: DatatypeHandle,
     op: OpHandle,
 ) -> Result<()> {
-    let kind = cx.committed(datatype)?.clone();
+    let kind = cx.datatypes.committed(datatype)?.clone();
     for (name, buffer) in [("inbuf", inbuf), ("inoutbuf", inoutbuf)] {
         check_elements(name, buffer, count, &kind)?;
     }

@@ -20,7 +20,7 @@ pub fn pack(
     comm: CommHandle,
 ) -> Result<()> {
     cx.comm(comm)?;
-    let datatype = cx.committed(datatype)?;
+    let datatype = cx.datatypes.committed(datatype)?;
     let to = PackBuffer { at: outbuf, size: outsize, position: *position };
     // SAFETY: by the standard `inbuf` has the elements and `outbuf` has `outsize` bytes apart.
     *position = unsafe { packs::pack(inbuf, incount, datatype, to)? };
@@ -40,7 +40,7 @@ pub fn unpack(
     comm: CommHandle,
 ) -> Result<()> {
     cx.comm(comm)?;
-    let datatype = cx.committed(datatype)?;
+    let datatype = cx.datatypes.committed(datatype)?;
     let from = PackBuffer { at: inbuf, size: insize, position: *position };
     // SAFETY: by the standard `outbuf` has the elements and `inbuf` has `insize` bytes apart.
     *position = unsafe { packs::unpack(from, outbuf, outcount, datatype)? };
@@ -56,7 +56,7 @@ pub fn pack_size(
     size: &mut i64,
 ) -> Result<()> {
     cx.comm(comm)?;
-    *size = packs::pack_size(incount, cx.datatype(datatype)?)?;
+    *size = packs::pack_size(incount, cx.datatypes.get(datatype)?)?;
     Ok(())
 }
 
@@ -73,7 +73,7 @@ pub fn pack_external(
     position: &mut i64,
 ) -> Result<()> {
     packs::check_representation(datarep)?;
-    let datatype = cx.committed(datatype)?;
+    let datatype = cx.datatypes.committed(datatype)?;
     let to = PackBuffer { at: outbuf, size: outsize, position: *position };
     // SAFETY: by the standard `inbuf` has the elements and `outbuf` has `outsize` bytes apart.
     *position = unsafe { packs::pack_external(inbuf, incount, datatype, to)? };
@@ -93,7 +93,7 @@ pub fn unpack_external(
     datatype: DatatypeHandle,
 ) -> Result<()> {
     packs::check_representation(datarep)?;
-    let datatype = cx.committed(datatype)?;
+    let datatype = cx.datatypes.committed(datatype)?;
     let from = PackBuffer { at: inbuf, size: insize, position: *position };
     // SAFETY: by the standard `outbuf` has the elements and `inbuf` has `insize` bytes apart.
     *position = unsafe { packs::unpack_external(from, outbuf, outcount, datatype)? };
@@ -109,6 +109,6 @@ pub fn pack_external_size(
     size: &mut i64,
 ) -> Result<()> {
     packs::check_representation(datarep)?;
-    *size = packs::pack_external_size(incount, cx.datatype(datatype)?)?;
+    *size = packs::pack_external_size(incount, cx.datatypes.get(datatype)?)?;
     Ok(())
 }

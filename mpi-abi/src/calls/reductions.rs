@@ -21,7 +21,7 @@ pub fn reduce(
     root: i32,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.reduce_to(sendbuf, recvbuf, count, datatype, op, root, comm)
+    cx.calls().reduce_to(sendbuf, recvbuf, count, datatype, op, root, comm)
 }
 
 /// `MPI_Allreduce`.
@@ -34,7 +34,7 @@ pub fn allreduce(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.allreduce(sendbuf, recvbuf, count, datatype, op, comm)
+    cx.calls().allreduce(sendbuf, recvbuf, count, datatype, op, comm)
 }
 
 /// `MPI_Reduce_scatter`.
@@ -48,7 +48,7 @@ pub fn reduce_scatter(
     comm: CommHandle,
 ) -> Result<Prepared> {
     let counts = per_member(cx, comm, recvcounts, "recvcounts")?;
-    cx.reduce_scatter(sendbuf, recvbuf, &counts, datatype, op, comm)
+    cx.calls().reduce_scatter(sendbuf, recvbuf, &counts, datatype, op, comm)
 }
 
 /// `MPI_Reduce_scatter_block`.
@@ -61,7 +61,7 @@ pub fn reduce_scatter_block(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm)
+    cx.calls().reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm)
 }
 
 /// `MPI_Scan`.
@@ -74,7 +74,7 @@ pub fn scan(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.scan(sendbuf, recvbuf, count, datatype, op, comm, false)
+    cx.calls().scan(sendbuf, recvbuf, count, datatype, op, comm, false)
 }
 
 /// `MPI_Exscan`.
@@ -87,5 +87,5 @@ pub fn exscan(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.scan(sendbuf, recvbuf, count, datatype, op, comm, true)
+    cx.calls().scan(sendbuf, recvbuf, count, datatype, op, comm, true)
 }

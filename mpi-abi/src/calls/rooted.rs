@@ -14,7 +14,7 @@ use crate::entry::Cx;
 
 /// `MPI_Barrier`.
 pub fn barrier(cx: &mut Cx<'_>, comm: CommHandle) -> Result<Prepared> {
-    cx.barrier(comm)
+    cx.calls().barrier(comm)
 }
 
 /// `MPI_Bcast`.
@@ -26,7 +26,7 @@ pub fn bcast(
     root: i32,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.bcast(typed(buffer, count, datatype), root, comm)
+    cx.calls().bcast(typed(buffer, count, datatype), root, comm)
 }
 
 /// `MPI_Gather`.
@@ -41,7 +41,12 @@ pub fn gather(
     root: i32,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.gather(typed(sendbuf, sendcount, sendtype), typed(recvbuf, recvcount, recvtype), root, comm)
+    cx.calls().gather(
+        typed(sendbuf, sendcount, sendtype),
+        typed(recvbuf, recvcount, recvtype),
+        root,
+        comm,
+    )
 }
 
 /// `MPI_Gatherv`.
@@ -62,7 +67,7 @@ pub fn gatherv(
         .then(|| lists(cx, comm, (recvcounts, "recvcounts"), (displs, "displs")))
         .transpose()?;
     let recv = lists.as_ref().map(|lists| lists.varied(recvbuf, recvtype));
-    cx.gatherv(typed(sendbuf, sendcount, sendtype), recv, root, comm)
+    cx.calls().gatherv(typed(sendbuf, sendcount, sendtype), recv, root, comm)
 }
 
 /// `MPI_Scatter`.
@@ -77,7 +82,12 @@ pub fn scatter(
     root: i32,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    cx.scatter(typed(sendbuf, sendcount, sendtype), typed(recvbuf, recvcount, recvtype), root, comm)
+    cx.calls().scatter(
+        typed(sendbuf, sendcount, sendtype),
+        typed(recvbuf, recvcount, recvtype),
+        root,
+        comm,
+    )
 }
 
 /// `MPI_Scatterv`.
@@ -98,5 +108,5 @@ pub fn scatterv(
         .then(|| lists(cx, comm, (sendcounts, "sendcounts"), (displs, "displs")))
         .transpose()?;
     let send = lists.as_ref().map(|lists| lists.varied(sendbuf, sendtype));
-    cx.scatterv(send, typed(recvbuf, recvcount, recvtype), root, comm)
+    cx.calls().scatterv(send, typed(recvbuf, recvcount, recvtype), root, comm)
 }

@@ -25,7 +25,7 @@ pub fn get_count(
     datatype: DatatypeHandle,
     count: &mut i64,
 ) -> Result<()> {
-    *count = told(cx.datatype(datatype)?.count_in(status.bytes));
+    *count = told(cx.datatypes.get(datatype)?.count_in(status.bytes));
     Ok(())
 }
 
@@ -36,6 +36,6 @@ pub fn get_elements(
     datatype: DatatypeHandle,
     count: &mut i64,
 ) -> Result<()> {
-    *count = told(cx.datatype(datatype)?.elements_in(status.bytes));
+    *count = told(cx.datatypes.get(datatype)?.elements_in(status.bytes));
     Ok(())
 }

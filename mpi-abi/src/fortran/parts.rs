@@ -104,7 +104,8 @@ fn size<F: Fortran>(procedure: Procedure, fint: c_int) -> Option<Size> {
         if is_inside { Size::Own(datatype.extent()) } else { Size::Exceeded }
     };
     entry::call::<F>(procedure, Owner::None, |cx| {
-        size = cx.datatype(F::datatype_in(datatype::<F>(fint))).ok().map(|datatype| of(datatype));
+        size =
+            cx.datatypes.get(F::datatype_in(datatype::<F>(fint))).ok().map(|datatype| of(datatype));
         Ok(())
     });
     size

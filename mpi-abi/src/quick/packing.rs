@@ -64,13 +64,10 @@ unsafe fn copy<F: Face, const PACK: bool>(
     unsafe {
         let packed = PackBuffer { at: F::buffer_in(packed), size, position: position.load() };
         let datatype = F::datatype_in(datatype);
-        let end = entry.pack_quickly::<PACK>(
-            F::buffer_in(buf),
-            count,
-            datatype,
-            packed,
-            F::comm_in(comm),
-        );
+        if entry.comms.find(F::comm_in(comm)).is_none() {
+            return false;
+        }
+        let end = entry.datatypes.pack_quickly::<PACK>(F::buffer_in(buf), count, datatype, packed);
         end.is_some_and(|end| position.store("position", end).is_ok())
     }
 }

@@ -107,7 +107,7 @@ pub unsafe fn alltoallw<F: Face>(
         (outgoing, recv.read(size, &RECV)?)
     };
     let outgoing = outgoing.as_ref().map(|lists| lists.varied(from));
-    cx.alltoallv(outgoing, incoming.varied(to), comm)
+    cx.calls().alltoallv(outgoing, incoming.varied(to), comm)
 }
 
 /// `MPI_Neighbor_alltoallw`.
@@ -136,5 +136,5 @@ pub unsafe fn neighbor_alltoallw<F: Face>(
     let (outgoing, incoming) = unsafe {
         (send.read(neighbors.targets.len(), &SEND)?, recv.read(neighbors.sources.len(), &RECV)?)
     };
-    cx.neighbor_alltoallv(outgoing.varied(from), incoming.varied(to), comm)
+    cx.calls().neighbor_alltoallv(outgoing.varied(from), incoming.varied(to), comm)
 }

@@ -35,10 +35,10 @@ pub unsafe fn type_create_struct<F: Face>(
     for index in 0..count {
         // SAFETY: the caller's promise.
         let datatype = F::datatype_in(unsafe { *array_of_types.add(index) });
-        types.push(Arc::clone(cx.datatype(datatype)?));
+        types.push(Arc::clone(cx.datatypes.get(datatype)?));
     }
     let made = Datatype::structure(&lengths, &disps, &types, form(large))?;
-    let handle = cx.new_datatype(made)?;
+    let handle = cx.datatypes.add(made)?;
     // SAFETY: the caller's promise.
     unsafe { *newtype = F::datatype_out(handle) };
     Ok(())
@@ -79,7 +79,7 @@ pub unsafe fn type_get_contents<F: Face>(
     array_of_large_counts: IntArrayMut,
     array_of_datatypes: *mut F::Datatype,
 ) -> Result<()> {
-    let datatype = Arc::clone(cx.datatype(F::datatype_in(datatype))?);
+    let datatype = Arc::clone(cx.datatypes.get(F::datatype_in(datatype))?);
     let contents = datatype.contents()?;
     room("max_integers", max_integers, contents.integers.len())?;
     room("max_addresses", max_addresses, contents.addresses.len())?;
@@ -120,12 +120,12 @@ fn room(param: &'static str, max: i64, needed: usize) -> Result<()> {
 fn handles(cx: &mut Cx<'_>, contents: &Contents) -> Result<Vec<DatatypeHandle>> {
     let mut handles = reserved(contents.datatypes.len())?;
     for datatype in &contents.datatypes {
-        match cx.new_datatype(Arc::clone(datatype)) {
+        match cx.datatypes.add(Arc::clone(datatype)) {
             Ok(handle) => handles.push(handle),
             Err(error) => {
                 for handle in handles {
                     // A predefined one stays, which is what its refusal says.
-                    let _ = cx.free_datatype(handle);
+                    let _ = cx.datatypes.free(handle);
                 }
                 return Err(error);
             }

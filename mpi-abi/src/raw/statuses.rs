@@ -125,7 +125,7 @@ pub unsafe fn status_set_elements<F: Face>(
     count: i64,
 ) -> Result<()> {
     args::status::<F>("status", status)?;
-    let datatype = cx.datatype(F::datatype_in(datatype))?;
+    let datatype = cx.datatypes.get(F::datatype_in(datatype))?;
     let bytes = u64::try_from(count).ok().and_then(|count| datatype.bytes_of_elements(count));
     let Some(bytes) = bytes else {
         mpi_core::fail!(COUNT, "count", "is {count}, which no message of the datatype can have");

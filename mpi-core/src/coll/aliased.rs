@@ -6,8 +6,6 @@
 use super::place::Places;
 use crate::buffer::UserBuffer;
 use crate::error::{Error, ErrorClass, Result};
-use crate::port::Port;
-use crate::process::Process;
 
 /// What becomes of a collective whose send and receive buffer are one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -47,11 +45,11 @@ const SEND_HINT: &str =
 const RECV_HINT: &str = "Pass MPI_IN_PLACE as recvbuf if the root's part is to stay where it is, \
                          else use two buffers.";
 
-impl<P: Port> Process<P> {
+impl EqualBuffers {
     /// What a reduction of `count` elements into `recv` takes as the contribution `send`: itself, or
     /// `MPI_IN_PLACE` if both are the same and the library that the program was built for takes so many.
     pub(super) fn contribution(
-        &self,
+        self,
         send: UserBuffer,
         recv: UserBuffer,
         count: i64,
@@ -60,7 +58,7 @@ impl<P: Port> Process<P> {
         if send != recv || count <= 0 || !send.is_real() {
             return Ok(send);
         }
-        match self.equal_buffers {
+        match self {
             EqualBuffers::InPlace if count <= most => Ok(UserBuffer::IN_PLACE),
             _ => Err(refusal(Own::Send)),
         }
@@ -69,7 +67,7 @@ impl<P: Port> Process<P> {
     /// The block of this process, and whether the call goes in place: as the program says, or since the block is that
     /// of `rank` among the `blocks` of all and the library that the program was built for takes that.
     pub(super) fn apart(
-        &self,
+        self,
         block: Places,
         in_place: bool,
         own: Own,
@@ -79,17 +77,17 @@ impl<P: Port> Process<P> {
         let Some(place) = block.first() else { return Ok((block, in_place)) };
         let same = |index| blocks.get(index).is_some_and(|other| other.is_same(&place));
         match same(rank) {
-            true if self.equal_buffers == EqualBuffers::InPlace => Ok((Places::None, true)),
+            true if self == EqualBuffers::InPlace => Ok((Places::None, true)),
             false if !same(0) => Ok((block, in_place)),
             _ => Err(refusal(own)),
         }
     }
+}
 
-    /// Refuses a full exchange one of whose blocks is received where it is sent from.
-    pub(super) fn exchanged_apart(&self, from: &Places, into: &Places) -> Result<()> {
-        match from.iter().zip(into.iter()).any(|(from, into)| from.is_same(&into)) {
-            true => Err(refusal(Own::Send)),
-            false => Ok(()),
-        }
+/// Refuses a full exchange one of whose blocks is received where it is sent from.
+pub(super) fn exchanged_apart(from: &Places, into: &Places) -> Result<()> {
+    match from.iter().zip(into.iter()).any(|(from, into)| from.is_same(&into)) {
+        true => Err(refusal(Own::Send)),
+        false => Ok(()),
     }
 }

@@ -6,50 +6,53 @@
 use super::board::{copy, polls};
 use super::plan::Problem;
 use super::prepared::{Data, Operands, Prepared};
-use crate::datatype::{Packer, Unpacker};
+use crate::datatype::{Datatypes, Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::Result;
+use crate::objects::Objects;
 use crate::port::Port;
 
-impl<P: Port> Entry<'_, P> {
+impl Objects {
     /// Whether a call is one of the collectives, and of one process.
     #[inline]
     pub(super) fn is_alone(&self, call: &Prepared) -> Result<bool> {
         let state = self.comm(call.comm)?;
         Ok(call.collective.is_some() && state.size() == 1 && state.remote.is_none())
     }
+}
 
+impl<P: Port> Entry<'_, P> {
     /// The whole of such a call.
     pub(super) fn run_alone(&mut self, call: &Prepared) -> Result<()> {
         match &call.data {
             Data::Moved { send, recv } => {
                 if let (Some(from), Some(into)) = (send.first(), recv.first()) {
-                    copy(self.packer(from)?, self.unpacker(into)?);
+                    copy(from.packer(&self.datatypes)?, into.unpacker(&self.datatypes)?);
                 }
             }
-            Data::Reduced(data) => self.keep_contribution(&call.problem, data)?,
+            Data::Reduced(data) => keep_contribution(&self.datatypes, &call.problem, data)?,
         }
         if polls(self.next_call(call.comm)? as u32) {
             self.poll();
         }
         Ok(())
     }
+}
 
-    /// The contribution of one process is the result.
-    fn keep_contribution(&self, problem: &Problem, data: &Operands) -> Result<()> {
-        let count = match problem {
-            Problem::Reduce { len, .. }
-            | Problem::Allreduce { len, .. }
-            | Problem::Scan { len, .. } => *len,
-            Problem::ReduceScatter { blocks, .. } => blocks.total(),
-            // Before the first process there is none.
-            _ => 0,
-        };
-        if !data.send.is_in_place() {
-            let datatype = self.datatype(data.datatype)?;
-            let from = Packer::new(data.send, count, datatype);
-            copy(from, Unpacker::new(data.recv, count, datatype));
-        }
-        Ok(())
+/// The contribution of one process is the result.
+fn keep_contribution(datatypes: &Datatypes, problem: &Problem, data: &Operands) -> Result<()> {
+    let count = match problem {
+        Problem::Reduce { len, .. }
+        | Problem::Allreduce { len, .. }
+        | Problem::Scan { len, .. } => *len,
+        Problem::ReduceScatter { blocks, .. } => blocks.total(),
+        // Before the first process there is none.
+        _ => 0,
+    };
+    if !data.send.is_in_place() {
+        let datatype = datatypes.get(data.datatype)?;
+        let from = Packer::new(data.send, count, datatype);
+        copy(from, Unpacker::new(data.recv, count, datatype));
     }
+    Ok(())
 }

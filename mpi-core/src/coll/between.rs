@@ -1,7 +1,7 @@
 //! The collective procedures on intercommunicators (MPI-5.0 §6.2.2): arguments in, a
 //! [`Prepared`] operation out. `MPI_IN_PLACE` is not for them.
 
-use super::calls::{Arguments, Typed, Varied, layout};
+use super::calls::{Arguments, Calls, Typed, Varied, layout};
 use super::inter::{Between, Root, Sides};
 use super::layout::Layout;
 use super::place::Places;
@@ -12,8 +12,6 @@ use crate::constants::{PROC_NULL, ROOT};
 use crate::error::Result;
 use crate::fail;
 use crate::handle::CommHandle;
-use crate::port::Port;
-use crate::process::Process;
 
 impl Comm {
     /// The root argument of a call between groups.
@@ -26,38 +24,38 @@ impl Comm {
     }
 }
 
-impl<P: Port> Process<P> {
-    pub(super) fn barrier_between(&self, sides: Sides, comm: CommHandle) -> Result<Prepared> {
+impl Calls<'_> {
+    pub(super) fn barrier_between(self, sides: Sides, comm: CommHandle) -> Result<Prepared> {
         let problem = Problem::Between(sides, Between::Barrier);
-        Ok(self.fixed(comm, problem, Places::None, Places::None))
+        Ok(Prepared::fixed(comm, problem, Places::None, Places::None))
     }
 
     pub(super) fn bcast_between(
-        &self,
+        self,
         sides: Sides,
         data: Typed,
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let root = self.comm(comm)?.root_between(root)?;
+        let root = self.objects.comm(comm)?.root_between(root)?;
         let block = match root {
             Root::Beside => Places::None,
             _ => Places::one(self.block(data, "buffer")?),
         };
         let len = layout(&block).total();
         let problem = Problem::Between(sides, Between::Bcast { root, len });
-        Ok(self.fixed(comm, problem, Places::None, block))
+        Ok(Prepared::fixed(comm, problem, Places::None, block))
     }
 
     pub(super) fn gather_between(
-        &self,
+        self,
         sides: Sides,
         send: Typed,
         recv: Typed,
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let root = self.comm(comm)?.root_between(root)?;
+        let root = self.objects.comm(comm)?.root_between(root)?;
         let into = match root {
             Root::Here => self.blocks(recv, sides.remote.len(), "recvbuf")?,
             _ => Places::None,
@@ -66,14 +64,14 @@ impl<P: Port> Process<P> {
     }
 
     pub(super) fn gatherv_between(
-        &self,
+        self,
         sides: Sides,
         send: Typed,
         recv: Option<Varied<'_>>,
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let root = self.comm(comm)?.root_between(root)?;
+        let root = self.objects.comm(comm)?.root_between(root)?;
         let into = match (root, recv) {
             (Root::Here, Some(recv)) => self.varied(recv, "recvbuf")?,
             _ => Places::None,
@@ -82,7 +80,7 @@ impl<P: Port> Process<P> {
     }
 
     fn gathered(
-        &self,
+        self,
         sides: Sides,
         send: Typed,
         into: Places,
@@ -92,11 +90,11 @@ impl<P: Port> Process<P> {
         let own = self.share_of(root, send, "sendbuf")?;
         let blocks = (root == Root::Here).then(|| layout(&into));
         let call = Between::Gather { root, own: layout(&own).total(), blocks };
-        Ok(self.fixed(comm, Problem::Between(sides, call), own, into))
+        Ok(Prepared::fixed(comm, Problem::Between(sides, call), own, into))
     }
 
     /// The one block of a process whose root is in the other group.
-    fn share_of(&self, root: Root, data: Typed, param: &'static str) -> Result<Places> {
+    fn share_of(self, root: Root, data: Typed, param: &'static str) -> Result<Places> {
         match root {
             Root::There(_) => self.block(data, param).map(Places::one),
             Root::Here | Root::Beside => Ok(Places::None),
@@ -104,14 +102,14 @@ impl<P: Port> Process<P> {
     }
 
     pub(super) fn scatter_between(
-        &self,
+        self,
         sides: Sides,
         send: Typed,
         recv: Typed,
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let root = self.comm(comm)?.root_between(root)?;
+        let root = self.objects.comm(comm)?.root_between(root)?;
         let from = match root {
             Root::Here => self.blocks(send, sides.remote.len(), "sendbuf")?,
             _ => Places::None,
@@ -120,14 +118,14 @@ impl<P: Port> Process<P> {
     }
 
     pub(super) fn scatterv_between(
-        &self,
+        self,
         sides: Sides,
         send: Option<Varied<'_>>,
         recv: Typed,
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let root = self.comm(comm)?.root_between(root)?;
+        let root = self.objects.comm(comm)?.root_between(root)?;
         let from = match (root, send) {
             (Root::Here, Some(send)) => self.varied(send, "sendbuf")?,
             _ => Places::None,
@@ -136,7 +134,7 @@ impl<P: Port> Process<P> {
     }
 
     fn scattered(
-        &self,
+        self,
         sides: Sides,
         from: Places,
         recv: Typed,
@@ -146,11 +144,11 @@ impl<P: Port> Process<P> {
         let own = self.share_of(root, recv, "recvbuf")?;
         let blocks = (root == Root::Here).then(|| layout(&from));
         let call = Between::Scatter { root, own: layout(&own).total(), blocks };
-        Ok(self.fixed(comm, Problem::Between(sides, call), from, own))
+        Ok(Prepared::fixed(comm, Problem::Between(sides, call), from, own))
     }
 
     pub(super) fn allgather_between(
-        &self,
+        self,
         sides: Sides,
         send: Typed,
         recv: Typed,
@@ -161,7 +159,7 @@ impl<P: Port> Process<P> {
     }
 
     pub(super) fn allgatherv_between(
-        &self,
+        self,
         sides: Sides,
         send: Typed,
         recv: Varied<'_>,
@@ -172,7 +170,7 @@ impl<P: Port> Process<P> {
     }
 
     fn gathered_by_all(
-        &self,
+        self,
         sides: Sides,
         send: Typed,
         into: Places,
@@ -180,11 +178,11 @@ impl<P: Port> Process<P> {
     ) -> Result<Prepared> {
         let own = self.block(send, "sendbuf")?;
         let call = Between::Allgather { own: own.bytes(), blocks: layout(&into) };
-        Ok(self.fixed(comm, Problem::Between(sides, call), Places::one(own), into))
+        Ok(Prepared::fixed(comm, Problem::Between(sides, call), Places::one(own), into))
     }
 
     pub(super) fn alltoall_between(
-        &self,
+        self,
         sides: Sides,
         send: Typed,
         recv: Typed,
@@ -196,7 +194,7 @@ impl<P: Port> Process<P> {
     }
 
     pub(super) fn alltoallv_between(
-        &self,
+        self,
         sides: Sides,
         send: Option<Varied<'_>>,
         recv: Varied<'_>,
@@ -210,32 +208,32 @@ impl<P: Port> Process<P> {
         Ok(self.exchanged(sides, from, into, comm))
     }
 
-    fn exchanged(&self, sides: Sides, from: Places, into: Places, comm: CommHandle) -> Prepared {
+    fn exchanged(self, sides: Sides, from: Places, into: Places, comm: CommHandle) -> Prepared {
         let call = Between::Alltoall { outgoing: layout(&from), incoming: layout(&into) };
-        self.fixed(comm, Problem::Between(sides, call), from, into)
+        Prepared::fixed(comm, Problem::Between(sides, call), from, into)
     }
 
     pub(super) fn reduce_between(
-        &self,
+        self,
         sides: Sides,
         arguments: Arguments,
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let root = self.comm(comm)?.root_between(root)?;
+        let root = self.objects.comm(comm)?.root_between(root)?;
         let (send, recv, count, datatype, op) = arguments;
         let problem = Problem::Between(sides, Between::Reduce { root, len: count });
         let (send, recv) = match root {
             Root::Here => (recv, recv),
             Root::There(_) => (send, send),
             // Nothing else counts here, and nothing is done.
-            Root::Beside => return Ok(self.fixed(comm, problem, Places::None, Places::None)),
+            Root::Beside => return Ok(Prepared::fixed(comm, problem, Places::None, Places::None)),
         };
         self.reducing_between(comm, problem, (send, recv, count, datatype, op))
     }
 
     pub(super) fn allreduce_between(
-        &self,
+        self,
         sides: Sides,
         arguments: Arguments,
         comm: CommHandle,
@@ -245,7 +243,7 @@ impl<P: Port> Process<P> {
     }
 
     pub(super) fn reduce_scatter_between(
-        &self,
+        self,
         sides: Sides,
         counts: &[i64],
         (send, recv, _, datatype, op): Arguments,
@@ -261,7 +259,7 @@ impl<P: Port> Process<P> {
     }
 
     pub(super) fn reduce_scatter_block_between(
-        &self,
+        self,
         sides: Sides,
         (send, recv, count, datatype, op): Arguments,
         comm: CommHandle,
@@ -274,7 +272,7 @@ impl<P: Port> Process<P> {
     }
 
     fn reducing_between(
-        &self,
+        self,
         comm: CommHandle,
         problem: Problem,
         arguments: Arguments,

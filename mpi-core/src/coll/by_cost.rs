@@ -11,9 +11,9 @@ use super::cost::{Call, Costs, Way, cheapest, ways};
 use super::hierarchy::groups::Groups;
 use super::menu::{Algorithm, Collective};
 use super::spread::Spread;
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::CommHandle;
+use crate::objects::Objects;
 use crate::port::Port;
 use crate::process::Process;
 use crate::tuning::{CACHES_PLAYED, SIZE_CLASSES};
@@ -88,7 +88,7 @@ impl<P: Port> Process<P> {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl Objects {
     /// Notes the socket and the last-level cache of each process of `comm`, all of one node. Where they share
     /// processors flat is the form with the fewest turns.
     pub(super) fn take_caches(&mut self, comm: CommHandle, places: &[[u32; 2]]) -> Result<()> {

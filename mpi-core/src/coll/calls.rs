@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::aliased::{ANY, NONE, ONE, Own};
+use super::aliased::{ANY, NONE, ONE, Own, exchanged_apart};
 use super::execute::Reducer;
 use super::inter::Between;
 use super::layout::Layout;
@@ -16,13 +16,11 @@ use super::prepared::{Data, Operands};
 use crate::buffer::UserBuffer;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
-use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
 use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
+use crate::objects::Objects;
 use crate::op::Op;
-use crate::port::Port;
-use crate::process::Process;
 
 /// A buffer argument with its count and type.
 #[derive(Clone, Copy, Debug)]
@@ -68,40 +66,35 @@ pub enum Types<'a> {
 /// The arguments of a reduction: send and receive buffer, count, datatype, operation.
 pub(super) type Arguments = (UserBuffer, UserBuffer, i64, DatatypeHandle, OpHandle);
 
-impl<P: Port> Entry<'_, P> {
-    /// What every process of `comm` has in `own`, by rank, or of the remote group of an
-    /// intercommunicator; for the library's own needs.
-    pub(crate) fn allgather_bytes(&mut self, comm: CommHandle, own: &[u8]) -> Result<Vec<u8>> {
-        let size = self.comm(comm)?.targets().size() as usize;
-        let mut all = vec![0; own.len() * size];
-        let block = own.len() as i64;
-        let send = typed_bytes(UserBuffer(own.as_ptr().cast_mut()), block);
-        let recv = typed_bytes(UserBuffer(all.as_mut_ptr()), block);
-        let prepared = self.allgather(send, recv, comm)?;
-        self.run(&prepared)?;
-        Ok(all)
+/// What makes calls of arguments.
+#[derive(Clone, Copy)]
+pub struct Calls<'a> {
+    pub(super) objects: &'a Objects,
+}
+
+impl Objects {
+    /// What makes collective calls of arguments.
+    #[inline]
+    pub fn calls(&self) -> Calls<'_> {
+        Calls { objects: self }
     }
 }
 
-fn typed_bytes(buf: UserBuffer, count: i64) -> Typed {
-    Typed { buf, count, datatype: crate::datatype::BYTE }
-}
-
-impl<P: Port> Process<P> {
+impl Calls<'_> {
     /// `MPI_BARRIER` (§6.3).
-    pub fn barrier(&self, comm: CommHandle) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+    pub fn barrier(self, comm: CommHandle) -> Result<Prepared> {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.barrier_between(sides, comm);
         }
         self.moved(comm, Collective::Barrier, Problem::Barrier, 0, Places::None, Places::None)
     }
 
     /// `MPI_BCAST` (§6.4).
-    pub fn bcast(&self, data: Typed, root: i32, comm: CommHandle) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+    pub fn bcast(self, data: Typed, root: i32, comm: CommHandle) -> Result<Prepared> {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.bcast_between(sides, data, root, comm);
         }
-        let root = self.comm(comm)?.root(root)?;
+        let root = self.objects.comm(comm)?.root(root)?;
         let block = self.block(data, "buffer")?;
         let len = block.bytes();
         let problem = Problem::Bcast { root, len };
@@ -109,17 +102,11 @@ impl<P: Port> Process<P> {
     }
 
     /// `MPI_GATHER` (§6.5). The receive buffer counts at the root only.
-    pub fn gather(
-        &self,
-        send: Typed,
-        recv: Typed,
-        root: i32,
-        comm: CommHandle,
-    ) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+    pub fn gather(self, send: Typed, recv: Typed, root: i32, comm: CommHandle) -> Result<Prepared> {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.gather_between(sides, send, recv, root, comm);
         }
-        let state = self.comm(comm)?;
+        let state = self.objects.comm(comm)?;
         let (root, size) = (state.root(root)?, state.size() as usize);
         let at_root = root == state.rank as usize;
         let in_place = at_root && send.buf.is_in_place();
@@ -127,7 +114,8 @@ impl<P: Port> Process<P> {
         let into = if at_root { self.blocks(recv, size, "recvbuf")? } else { Places::None };
         let block = into.first().or(own.first()).map_or(0, |block| block.bytes());
         self.fits(own.first(), into.get(root))?;
-        let (own, in_place) = self.apart(own, in_place, Own::Send, &into, root)?;
+        let (own, in_place) =
+            self.objects.equal_buffers.apart(own, in_place, Own::Send, &into, root)?;
         let problem = Problem::Gather { root, block, in_place };
         let total = block.saturating_mul(size as i64);
         self.moved(comm, Collective::Gather, problem, total, own, into)
@@ -135,16 +123,16 @@ impl<P: Port> Process<P> {
 
     /// `MPI_GATHERV` (§6.5).
     pub fn gatherv(
-        &self,
+        self,
         send: Typed,
         recv: Option<Varied<'_>>,
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.gatherv_between(sides, send, recv, root, comm);
         }
-        let state = self.comm(comm)?;
+        let state = self.objects.comm(comm)?;
         let root = state.root(root)?;
         let in_place = root == state.rank as usize && send.buf.is_in_place();
         let own = self.own(send, "sendbuf", in_place)?;
@@ -152,7 +140,8 @@ impl<P: Port> Process<P> {
         let blocks = into.as_ref().map(layout);
         let into = into.unwrap_or(Places::None);
         self.fits(own.first(), into.get(root))?;
-        let (own, in_place) = self.apart(own, in_place, Own::Send, &into, root)?;
+        let (own, in_place) =
+            self.objects.equal_buffers.apart(own, in_place, Own::Send, &into, root)?;
         let bytes = own.first().map_or(0, |block| block.bytes());
         let problem = Problem::Gatherv { root, own: bytes, blocks, in_place };
         self.moved(comm, Collective::Gatherv, problem, 0, own, into)
@@ -160,16 +149,16 @@ impl<P: Port> Process<P> {
 
     /// `MPI_SCATTER` (§6.6). The send buffer counts at the root only.
     pub fn scatter(
-        &self,
+        self,
         send: Typed,
         recv: Typed,
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.scatter_between(sides, send, recv, root, comm);
         }
-        let state = self.comm(comm)?;
+        let state = self.objects.comm(comm)?;
         let (root, size) = (state.root(root)?, state.size() as usize);
         let at_root = root == state.rank as usize;
         let in_place = at_root && recv.buf.is_in_place();
@@ -177,7 +166,8 @@ impl<P: Port> Process<P> {
         let own = self.own(recv, "recvbuf", in_place)?;
         let block = from.first().or(own.first()).map_or(0, |block| block.bytes());
         self.fits(from.get(root), own.first())?;
-        let (own, in_place) = self.apart(own, in_place, Own::Recv, &from, root)?;
+        let (own, in_place) =
+            self.objects.equal_buffers.apart(own, in_place, Own::Recv, &from, root)?;
         let problem = Problem::Scatter { root, block, in_place };
         let total = block.saturating_mul(size as i64);
         self.moved(comm, Collective::Scatter, problem, total, from, own)
@@ -185,16 +175,16 @@ impl<P: Port> Process<P> {
 
     /// `MPI_SCATTERV` (§6.6).
     pub fn scatterv(
-        &self,
+        self,
         send: Option<Varied<'_>>,
         recv: Typed,
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.scatterv_between(sides, send, recv, root, comm);
         }
-        let state = self.comm(comm)?;
+        let state = self.objects.comm(comm)?;
         let root = state.root(root)?;
         let in_place = root == state.rank as usize && recv.buf.is_in_place();
         let own = self.own(recv, "recvbuf", in_place)?;
@@ -202,25 +192,26 @@ impl<P: Port> Process<P> {
         let blocks = from.as_ref().map(layout);
         let from = from.unwrap_or(Places::None);
         self.fits(from.get(root), own.first())?;
-        let (own, in_place) = self.apart(own, in_place, Own::Recv, &from, root)?;
+        let (own, in_place) =
+            self.objects.equal_buffers.apart(own, in_place, Own::Recv, &from, root)?;
         let bytes = own.first().map_or(0, |block| block.bytes());
         let problem = Problem::Scatterv { root, own: bytes, blocks, in_place };
         self.moved(comm, Collective::Scatterv, problem, 0, from, own)
     }
 
     /// `MPI_ALLGATHER` (§6.7).
-    pub fn allgather(&self, send: Typed, recv: Typed, comm: CommHandle) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+    pub fn allgather(self, send: Typed, recv: Typed, comm: CommHandle) -> Result<Prepared> {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.allgather_between(sides, send, recv, comm);
         }
-        let state = self.comm(comm)?;
+        let state = self.objects.comm(comm)?;
         let into = self.blocks(recv, state.size() as usize, "recvbuf")?;
         self.gather_to_all(comm, Collective::Allgather, send, into)
     }
 
     /// `MPI_ALLGATHERV` (§6.7).
-    pub fn allgatherv(&self, send: Typed, recv: Varied<'_>, comm: CommHandle) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+    pub fn allgatherv(self, send: Typed, recv: Varied<'_>, comm: CommHandle) -> Result<Prepared> {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.allgatherv_between(sides, send, recv, comm);
         }
         let into = self.varied(recv, "recvbuf")?;
@@ -228,18 +219,19 @@ impl<P: Port> Process<P> {
     }
 
     fn gather_to_all(
-        &self,
+        self,
         comm: CommHandle,
         collective: Collective,
         send: Typed,
         into: Places,
     ) -> Result<Prepared> {
-        let state = self.comm(comm)?;
+        let state = self.objects.comm(comm)?;
         let (rank, size) = (state.rank as usize, state.size() as usize);
         let in_place = send.buf.is_in_place();
         let own = self.own(send, "sendbuf", in_place)?;
         self.fits(own.first(), into.get(rank))?;
-        let (own, in_place) = self.apart(own, in_place, Own::Send, &into, rank)?;
+        let (own, in_place) =
+            self.objects.equal_buffers.apart(own, in_place, Own::Send, &into, rank)?;
         let blocks = match collective {
             Collective::Allgather => {
                 Layout::uniform(into.first().map_or(0, |block| block.bytes()), size)
@@ -251,17 +243,17 @@ impl<P: Port> Process<P> {
     }
 
     /// `MPI_ALLTOALL` (§6.8).
-    pub fn alltoall(&self, send: Typed, recv: Typed, comm: CommHandle) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+    pub fn alltoall(self, send: Typed, recv: Typed, comm: CommHandle) -> Result<Prepared> {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.alltoall_between(sides, send, recv, comm);
         }
-        let state = self.comm(comm)?;
+        let state = self.objects.comm(comm)?;
         let size = state.size() as usize;
         let in_place = send.buf.is_in_place();
         let from = if in_place { Places::None } else { self.blocks(send, size, "sendbuf")? };
         let into = self.blocks(recv, size, "recvbuf")?;
         self.fits(from.first(), into.first())?;
-        self.exchanged_apart(&from, &into)?;
+        exchanged_apart(&from, &into)?;
         let block = into.first().map_or(0, |block| block.bytes());
         let total = block.saturating_mul(size as i64);
         let problem = Problem::Alltoall { block, in_place };
@@ -270,15 +262,15 @@ impl<P: Port> Process<P> {
 
     /// `MPI_ALLTOALLV`, and with a type for each block `MPI_ALLTOALLW` (§6.8).
     pub fn alltoallv(
-        &self,
+        self,
         send: Option<Varied<'_>>,
         recv: Varied<'_>,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.alltoallv_between(sides, send, recv, comm);
         }
-        let rank = self.comm(comm)?.rank as usize;
+        let rank = self.objects.comm(comm)?.rank as usize;
         let in_place = send.is_none();
         let from = send.map(|send| self.varied(send, "sendbuf")).transpose()?;
         let into = self.varied(recv, "recvbuf")?;
@@ -286,7 +278,7 @@ impl<P: Port> Process<P> {
         let outgoing = from.as_ref().map_or_else(|| incoming.clone(), layout);
         let from = from.unwrap_or(Places::None);
         self.fits(from.get(rank), into.get(rank))?;
-        self.exchanged_apart(&from, &into)?;
+        exchanged_apart(&from, &into)?;
         let problem = Problem::Alltoallv { outgoing, incoming, in_place };
         let collective = match recv.datatypes {
             Types::Same(_) => Collective::Alltoallv,
@@ -298,7 +290,7 @@ impl<P: Port> Process<P> {
     /// `MPI_REDUCE` (§6.9.1). The receive buffer counts at the root only.
     #[allow(clippy::too_many_arguments)]
     pub fn reduce_to(
-        &self,
+        self,
         send: UserBuffer,
         recv: UserBuffer,
         count: i64,
@@ -307,16 +299,20 @@ impl<P: Port> Process<P> {
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.reduce_between(sides, (send, recv, count, datatype, op), root, comm);
         }
-        let state = self.comm(comm)?;
+        let state = self.objects.comm(comm)?;
         let root = state.root(root)?;
         let at_root = root == state.rank as usize;
         if send.is_in_place() && !at_root {
             fail!(BUFFER, "sendbuf", "is MPI_IN_PLACE, which only the root (rank {root}) may pass");
         }
-        let send = if at_root { self.contribution(send, recv, count, NONE)? } else { send };
+        let send = if at_root {
+            self.objects.equal_buffers.contribution(send, recv, count, NONE)?
+        } else {
+            send
+        };
         let problem = Problem::Reduce { root, len: count, in_place: send.is_in_place() };
         let recv = if at_root { recv } else { send };
         self.reducing(comm, Collective::Reduce, problem, (send, recv, count, datatype, op))
@@ -324,7 +320,7 @@ impl<P: Port> Process<P> {
 
     /// `MPI_ALLREDUCE` (§6.9.6).
     pub fn allreduce(
-        &self,
+        self,
         send: UserBuffer,
         recv: UserBuffer,
         count: i64,
@@ -332,17 +328,17 @@ impl<P: Port> Process<P> {
         op: OpHandle,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.allreduce_between(sides, (send, recv, count, datatype, op), comm);
         }
-        let send = self.contribution(send, recv, count, ONE)?;
+        let send = self.objects.equal_buffers.contribution(send, recv, count, ONE)?;
         let problem = Problem::Allreduce { len: count, in_place: send.is_in_place() };
         self.reducing(comm, Collective::Allreduce, problem, (send, recv, count, datatype, op))
     }
 
     /// `MPI_REDUCE_SCATTER` (§6.10.2); `counts` has one entry a rank.
     pub fn reduce_scatter(
-        &self,
+        self,
         send: UserBuffer,
         recv: UserBuffer,
         counts: &[i64],
@@ -350,7 +346,7 @@ impl<P: Port> Process<P> {
         op: OpHandle,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.reduce_scatter_between(sides, counts, (send, recv, 0, datatype, op), comm);
         }
         if let Some(bad) = counts.iter().position(|&count| count < 0) {
@@ -359,15 +355,16 @@ impl<P: Port> Process<P> {
         let blocks = Layout::of(counts.iter().copied());
         let total = blocks.total();
         // Who gets nothing has no receive buffer.
-        let own = counts.get(self.comm(comm)?.rank as usize);
-        let send = self.contribution(send, recv, own.map_or(0, |own| *own), ANY)?;
+        let own = counts.get(self.objects.comm(comm)?.rank as usize);
+        let send =
+            self.objects.equal_buffers.contribution(send, recv, own.map_or(0, |own| *own), ANY)?;
         let problem = Problem::ReduceScatter { blocks, in_place: send.is_in_place() };
         self.reducing(comm, Collective::ReduceScatter, problem, (send, recv, total, datatype, op))
     }
 
     /// `MPI_REDUCE_SCATTER_BLOCK` (§6.10.1).
     pub fn reduce_scatter_block(
-        &self,
+        self,
         send: UserBuffer,
         recv: UserBuffer,
         count: i64,
@@ -375,7 +372,7 @@ impl<P: Port> Process<P> {
         op: OpHandle,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        if let Some(sides) = self.comm(comm)?.sides() {
+        if let Some(sides) = self.objects.comm(comm)?.sides() {
             return self.reduce_scatter_block_between(
                 sides,
                 (send, recv, count, datatype, op),
@@ -383,9 +380,9 @@ impl<P: Port> Process<P> {
             );
         }
         crate::p2p::send::check_count(count)?;
-        let blocks = Layout::uniform(count, self.comm(comm)?.size() as usize);
+        let blocks = Layout::uniform(count, self.objects.comm(comm)?.size() as usize);
         let total = blocks.total();
-        let send = self.contribution(send, recv, total, ANY)?;
+        let send = self.objects.equal_buffers.contribution(send, recv, total, ANY)?;
         let problem = Problem::ReduceScatter { blocks, in_place: send.is_in_place() };
         let collective = Collective::ReduceScatterBlock;
         self.reducing(comm, collective, problem, (send, recv, total, datatype, op))
@@ -394,7 +391,7 @@ impl<P: Port> Process<P> {
     /// `MPI_SCAN`, or `MPI_EXSCAN` if `exclusive` (§6.11).
     #[allow(clippy::too_many_arguments)]
     pub fn scan(
-        &self,
+        self,
         send: UserBuffer,
         recv: UserBuffer,
         count: i64,
@@ -403,12 +400,12 @@ impl<P: Port> Process<P> {
         comm: CommHandle,
         exclusive: bool,
     ) -> Result<Prepared> {
-        if self.comm(comm)?.remote.is_some() {
+        if self.objects.comm(comm)?.remote.is_some() {
             fail!(COMM, "comm", "is an intercommunicator, whose processes are in no one order");
         }
         // The receive buffer of the first means nothing in MPI_EXSCAN.
-        let own = if exclusive && self.comm(comm)?.rank == 0 { 0 } else { count };
-        let send = self.contribution(send, recv, own, ANY)?;
+        let own = if exclusive && self.objects.comm(comm)?.rank == 0 { 0 } else { count };
+        let send = self.objects.equal_buffers.contribution(send, recv, own, ANY)?;
         let (len, in_place) = (count, send.is_in_place());
         let (collective, problem) = match exclusive {
             false => (Collective::Scan, Problem::Scan { len, in_place }),
@@ -418,8 +415,8 @@ impl<P: Port> Process<P> {
     }
 
     #[inline]
-    pub(super) fn block(&self, data: Typed, param: &'static str) -> Result<Place> {
-        let (handle, datatype) = self.committed_of(data.datatype, data.count)?;
+    pub(super) fn block(self, data: Typed, param: &'static str) -> Result<Place> {
+        let (handle, datatype) = self.objects.datatypes.committed_of(data.datatype, data.count)?;
         crate::p2p::send::check_count(data.count)?;
         check_address(data.buf, data.count, datatype, param)?;
         Ok(Place::new(data.buf, data.count, handle, datatype))
@@ -427,19 +424,20 @@ impl<P: Port> Process<P> {
 
     /// The one block of this process, unless it is in place.
     #[inline]
-    fn own(&self, data: Typed, param: &'static str, in_place: bool) -> Result<Places> {
+    fn own(self, data: Typed, param: &'static str, in_place: bool) -> Result<Places> {
         if in_place { Ok(Places::None) } else { self.block(data, param).map(Places::one) }
     }
 
     /// One block of `data.count` elements for each of `size` ranks, one after the other. Of none the address
     /// means nothing.
-    pub(super) fn blocks(&self, data: Typed, size: usize, param: &'static str) -> Result<Places> {
+    pub(super) fn blocks(self, data: Typed, size: usize, param: &'static str) -> Result<Places> {
         let first = self.block(data.of_any(size > 0), param)?;
-        let stride = self.committed_of(data.datatype, data.count)?.1.extent() * data.count;
+        let stride =
+            self.objects.datatypes.committed_of(data.datatype, data.count)?.1.extent() * data.count;
         Ok(Places::Even(first, stride, size))
     }
 
-    pub(super) fn varied(&self, data: Varied<'_>, param: &'static str) -> Result<Places> {
+    pub(super) fn varied(self, data: Varied<'_>, param: &'static str) -> Result<Places> {
         let block = |(rank, (&count, &displacement)): (usize, (&i64, &i64))| {
             if count < 0 {
                 let counts = if param == "sendbuf" { "sendcounts" } else { "recvcounts" };
@@ -450,7 +448,7 @@ impl<P: Port> Process<P> {
                 Types::Same(handle) => (handle, false),
                 Types::Each(handles) => (handles[rank], true),
             };
-            let (handle, datatype) = self.committed_of(handle, count)?;
+            let (handle, datatype) = self.objects.datatypes.committed_of(handle, count)?;
             let bytes = if in_bytes { displacement } else { displacement * datatype.extent() };
             // With MPI_BOTTOM the displacements are addresses (§5.1.12).
             let address = data.buf.offset(bytes);
@@ -469,7 +467,7 @@ impl<P: Port> Process<P> {
 
     #[inline]
     fn moved(
-        &self,
+        self,
         comm: CommHandle,
         collective: Collective,
         problem: Problem,
@@ -483,16 +481,16 @@ impl<P: Port> Process<P> {
 
     #[inline]
     pub(super) fn reducing(
-        &self,
+        self,
         comm: CommHandle,
         collective: impl Into<Option<Collective>>,
         problem: Problem,
         arguments: Arguments,
     ) -> Result<Prepared> {
         let (send, recv, count, handle, op_handle) = arguments;
-        let datatype = self.committed(handle)?;
+        let datatype = self.objects.datatypes.committed(handle)?;
         crate::p2p::send::check_count(count)?;
-        let op = self.op(op_handle)?;
+        let op = self.objects.op(op_handle)?;
         let reducer = match op {
             Op::Builtin(builtin) => Reducer::Kernel(builtin.kernel(datatype)?),
             Op::User(user) => Reducer::User(user.function, op_handle, handle),
@@ -500,7 +498,7 @@ impl<P: Port> Process<P> {
         if recv.is_in_place() {
             fail!(BUFFER, "recvbuf", "is MPI_IN_PLACE, which only sendbuf may be");
         }
-        let received = received(&problem, count, self.comm(comm)?.rank as usize);
+        let received = received(&problem, count, self.objects.comm(comm)?.rank as usize);
         check_address(recv, received, datatype, "recvbuf")?;
         if !send.is_in_place() {
             check_address(send, count, datatype, "sendbuf")?;
@@ -514,16 +512,14 @@ impl<P: Port> Process<P> {
         let (collective, data) = (collective.into(), Data::Reduced(operands));
         Ok(Prepared { comm, collective, problem, bytes, data })
     }
-}
 
-impl<P: Port> Process<P> {
     /// Whether what a process sends itself fits what it receives from itself: the part of a
     /// mismatch that one process can see. In the checked mode all hear of it instead, none of whom may wait for a call
     /// that this one does not make.
-    fn fits(&self, sent: Option<Place>, received: Option<Place>) -> Result<()> {
+    fn fits(self, sent: Option<Place>, received: Option<Place>) -> Result<()> {
         match (sent, received) {
             (Some(sent), Some(received))
-                if sent.bytes() != received.bytes() && !self.selection.checked =>
+                if sent.bytes() != received.bytes() && !self.objects.selection.checked =>
             {
                 let (sent, received) = (sent.bytes(), received.bytes());
                 let text = format!(

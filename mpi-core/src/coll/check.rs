@@ -15,6 +15,7 @@ use super::record::{BYTES, Flow, Record, UNTOLD_OP, Verdict};
 use super::schedule::Schedule;
 use super::shape::Choice;
 use crate::buffer::UserBuffer;
+use crate::comm::Comm;
 use crate::error::{Error, ErrorClass, Result};
 use crate::op::Builtin;
 use crate::port::Port;
@@ -84,7 +85,7 @@ impl<P: Port> Process<P> {
     /// What follows when all has been told, on the communicator of this context.
     pub(super) fn judge(&self, check: &mut Check, context: u64, me: usize) -> Next {
         let over = |fault: Option<String>| {
-            Next::Over(fault.map(|fault| self.disagreement(context, &fault)))
+            Next::Over(fault.map(|fault| disagreement(self.comm_of(context), &fault)))
         };
         let (mine, pairwise) = match &mut check.stage {
             Stage::Records { mine, pairwise } => (std::mem::take(mine), *pairwise),
@@ -109,17 +110,17 @@ impl<P: Port> Process<P> {
             Err(error) => Next::Over(Some(error)),
         }
     }
+}
 
-    fn disagreement(&self, context: u64, fault: &str) -> Error {
-        let comm = self.comm_of(context).map(|comm| shown(&comm.name));
-        let comm = comm.filter(|name| !name.is_empty());
-        let comm = comm.as_deref().unwrap_or("a communicator without a name");
-        let what = format!("the processes of {comm} disagree: {fault}");
-        Error::new(ErrorClass::NOT_SAME, what).hint(
-            "All processes call the same collectives in the same order, with the same root and \
-             operation, and receive what is sent.",
-        )
-    }
+fn disagreement(comm: Option<&Comm>, fault: &str) -> Error {
+    let comm = comm.map(|comm| shown(&comm.name));
+    let comm = comm.filter(|name| !name.is_empty());
+    let comm = comm.as_deref().unwrap_or("a communicator without a name");
+    let what = format!("the processes of {comm} disagree: {fault}");
+    Error::new(ErrorClass::NOT_SAME, what).hint(
+        "All processes call the same collectives in the same order, with the same root and \
+         operation, and receive what is sent.",
+    )
 }
 
 fn name<'a>(record: &Record, name_of: &dyn Fn(u64) -> Option<&'a str>) -> String {

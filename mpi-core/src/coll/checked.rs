@@ -17,55 +17,12 @@ use super::tags;
 use crate::buffer::UserBuffer;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::{DatatypeHandle, RequestHandle};
+use crate::handle::RequestHandle;
+use crate::objects::Objects;
 use crate::port::Port;
 use crate::process::Process;
 
 impl<P: Port> Process<P> {
-    /// What this process tells each member about a call.
-    fn records(&self, call: &Prepared) -> Result<Vec<Record>> {
-        let state = self.comm(call.comm)?;
-        let (me, size) = (state.place() as usize, state.roster().size() as usize);
-        let head = Record {
-            procedure: u64::from(self.procedure),
-            kind: kind(call),
-            root: call.problem.root().map_or(u64::MAX, |root| root as u64),
-            op: if stands_beside(&call.problem) { UNTOLD_OP } else { 0 },
-            common: UNTOLD,
-            to: UNTOLD,
-            from: UNTOLD,
-        };
-        let (send, recv) = match &call.data {
-            Data::Moved { send, recv } => (send, recv),
-            Data::Reduced(data) => {
-                let op = if data.op.is_predefined() { u64::from(data.op.raw()) } else { u64::MAX };
-                let record = match &call.problem {
-                    Problem::Between(..) => Record { op, ..head },
-                    problem => {
-                        let mut common = self.flow(data.datatype, length(problem))?;
-                        common.hash ^= cuts(problem);
-                        Record { op, common, ..head }
-                    }
-                };
-                return Ok(vec![record; size]);
-            }
-        };
-        (0..size)
-            .map(|peer| {
-                let Flows { common, to, from } = flows(&call.problem, send, recv, me, peer);
-                let flow = |place: Option<Place>| match place.map(|place| place.elements()) {
-                    Some((datatype, count)) => self.flow(datatype, count),
-                    None => Ok(UNTOLD),
-                };
-                Ok(Record { common: flow(common)?, to: flow(to)?, from: flow(from)?, ..head })
-            })
-            .collect()
-    }
-
-    fn flow(&self, datatype: DatatypeHandle, count: i64) -> Result<Flow> {
-        Ok(Flow::of(self.datatype(datatype)?, count))
-    }
-
     /// Begins to compare a call with those of the others; `then` begins when all agree. If the call has failed
     /// here, all hear of that instead.
     fn begin_check(
@@ -74,7 +31,7 @@ impl<P: Port> Process<P> {
         then: Option<u32>,
         failure: Option<Error>,
     ) -> Result<RequestHandle> {
-        let mine = self.records(call)?;
+        let mine = records(self, call)?;
         let (me, size) = (self.comm(call.comm)?.place() as usize, mine.len());
         let mut told = Vec::with_capacity(2 * size * BYTES);
         mine.iter().for_each(|record| record.write(&mut told));
@@ -87,6 +44,47 @@ impl<P: Port> Process<P> {
         let peculiar = Peculiar { check: Some(Box::new(check)), failure };
         self.launch_with(call.comm, tag, Rc::new(schedule), memory, None, peculiar)
     }
+}
+
+/// What this process tells each member about a call.
+fn records(objects: &Objects, call: &Prepared) -> Result<Vec<Record>> {
+    let state = objects.comm(call.comm)?;
+    let (me, size) = (state.place() as usize, state.roster().size() as usize);
+    let head = Record {
+        procedure: u64::from(objects.procedure),
+        kind: kind(call),
+        root: call.problem.root().map_or(u64::MAX, |root| root as u64),
+        op: if stands_beside(&call.problem) { UNTOLD_OP } else { 0 },
+        common: UNTOLD,
+        to: UNTOLD,
+        from: UNTOLD,
+    };
+    let (send, recv) = match &call.data {
+        Data::Moved { send, recv } => (send, recv),
+        Data::Reduced(data) => {
+            let op = if data.op.is_predefined() { u64::from(data.op.raw()) } else { u64::MAX };
+            let record = match &call.problem {
+                Problem::Between(..) => Record { op, ..head },
+                problem => {
+                    let mut common =
+                        Flow::of(objects.datatypes.get(data.datatype)?, length(problem));
+                    common.hash ^= cuts(problem);
+                    Record { op, common, ..head }
+                }
+            };
+            return Ok(vec![record; size]);
+        }
+    };
+    (0..size)
+        .map(|peer| {
+            let Flows { common, to, from } = flows(&call.problem, send, recv, me, peer);
+            let flow = |place: Option<Place>| match place.map(|place| place.elements()) {
+                Some((datatype, count)) => Ok(Flow::of(objects.datatypes.get(datatype)?, count)),
+                None => Ok(UNTOLD),
+            };
+            Ok(Record { common: flow(common)?, to: flow(to)?, from: flow(from)?, ..head })
+        })
+        .collect()
 }
 
 /// Which collective it is.

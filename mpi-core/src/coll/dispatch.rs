@@ -9,15 +9,15 @@ use super::hierarchy::level::Level;
 use super::kept::Nodes;
 use super::memory::Memory;
 use super::menu::{Algorithm, Collective};
-use super::place::Places;
 use super::plan::Problem;
-use super::prepared::{Data, Form, Ground, LaidOut, Prepared};
+use super::prepared::{Data, Form, LaidOut, Prepared};
 use super::schedule::Schedule;
 use super::shape::{Choice, Shape};
 use crate::comm::Comm;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::handle::{CommHandle, RequestHandle};
+use crate::handle::RequestHandle;
+use crate::objects::Objects;
 use crate::port::Port;
 use crate::process::Process;
 
@@ -106,7 +106,7 @@ impl<P: Port> Entry<'_, P> {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Objects {
     /// The algorithm for a call.
     #[inline]
     pub(super) fn choose(&self, call: &Prepared, form: Form) -> Result<Choice> {
@@ -162,11 +162,13 @@ impl<P: Port> Process<P> {
             blocking: at_once,
         }
     }
+}
 
+impl<P: Port> Process<P> {
     /// The schedule of a call and the memory that it works on.
     fn lay_out(&mut self, call: &Prepared, choice: &Choice) -> Result<LaidOut> {
         let schedule = self.schedule(call, &call.problem, choice)?;
-        let ground = self.ground(call)?;
+        let ground = call.ground(&self.datatypes)?;
         let (memory, reducer) = ground.memory(&schedule, self.executions.temps())?;
         Ok((schedule, memory, reducer))
     }
@@ -187,34 +189,7 @@ impl<P: Port> Process<P> {
             }
             _ => None,
         };
-        self.schedules.get(place, nodes, problem, choice, &self.selection)
-    }
-
-    /// The user memory of a call, independent of handles that the program may free.
-    pub(super) fn ground(&self, call: &Prepared) -> Result<Ground> {
-        Ok(match &call.data {
-            Data::Moved { send, recv } => {
-                Ground::Moved { send: self.span_of(send)?, recv: self.span_of(recv)? }
-            }
-            Data::Reduced(data) => Ground::Reduced {
-                send: data.send,
-                recv: data.recv,
-                datatype: self.datatype(data.datatype)?.clone(),
-                reducer: data.reducer,
-            },
-        })
-    }
-
-    /// A call that there is one way to do.
-    pub(super) fn fixed(
-        &self,
-        comm: CommHandle,
-        problem: Problem,
-        send: Places,
-        recv: Places,
-    ) -> Prepared {
-        let data = Data::Moved { send, recv };
-        Prepared { comm, collective: None, problem, bytes: 0, data }
+        self.schedules.get(place, nodes, problem, choice, &self.objects.selection)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::callout::{Reduction, UserFunction};
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
+use crate::objects::Objects;
 use crate::op::Kernel;
 use crate::p2p::Begun;
 use crate::p2p::receive::Pattern;
@@ -121,7 +122,7 @@ impl Executions {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Objects {
     /// The tag of the next collective call on `comm`: its number, which all processes count alike.
     #[inline]
     pub(crate) fn next_call(&mut self, comm: CommHandle) -> Result<i32> {
@@ -130,7 +131,9 @@ impl<P: Port> Process<P> {
             None => Err(self.comms.mistaken(comm)),
         }
     }
+}
 
+impl<P: Port> Process<P> {
     /// Begins to run a schedule on `comm`, with messages of this tag; its request completes when
     /// the last step has.
     pub(crate) fn launch(
@@ -227,11 +230,11 @@ impl<P: Port> Process<P> {
     ) -> Option<DatatypeHandle> {
         let execution = self.executions.slots.get(execution as usize)?.as_ref()?;
         let datatype = execution.memory.elements()?;
-        match self.datatype(called_with) {
+        match self.datatypes.get(called_with) {
             Ok(known) if Arc::ptr_eq(known, datatype) => None,
             _ => {
                 let datatype = datatype.clone();
-                self.new_datatype(datatype).ok()
+                self.datatypes.add(datatype).ok()
             }
         }
     }

@@ -4,7 +4,7 @@
 //! Buffers have one block a neighbour, in the order in which the topology tells them; a neighbour
 //! beyond the edge of a grid has a block too, which is left alone.
 
-use super::calls::{Typed, Varied, layout};
+use super::calls::{Calls, Typed, Varied, layout};
 use super::layout::Layout;
 use super::place::Places;
 use super::plan::Problem;
@@ -14,8 +14,6 @@ use crate::comm::Comm;
 use crate::comm::topology::Topology;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::CommHandle;
-use crate::port::Port;
-use crate::process::Process;
 
 /// The neighbours of a process, by their rank or `MPI_PROC_NULL`.
 pub struct Neighbors {
@@ -70,33 +68,33 @@ fn listed(ranks: &[i32], region: impl Fn(usize) -> Region) -> Vec<(usize, Region
     there.map(|(at, &rank)| (rank as usize, region(at))).collect()
 }
 
-impl<P: Port> Process<P> {
+impl Calls<'_> {
     /// `MPI_NEIGHBOR_ALLGATHER` (§8.6.1).
     pub fn neighbor_allgather(
-        &self,
+        self,
         send: Typed,
         recv: Typed,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let neighbors = self.comm(comm)?.neighbors()?;
+        let neighbors = self.objects.comm(comm)?.neighbors()?;
         let into = self.blocks(recv, neighbors.sources.len(), "recvbuf")?;
         self.same_to_neighbors(comm, &neighbors, send, into)
     }
 
     /// `MPI_NEIGHBOR_ALLGATHERV` (§8.6.1).
     pub fn neighbor_allgatherv(
-        &self,
+        self,
         send: Typed,
         recv: Varied<'_>,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let neighbors = self.comm(comm)?.neighbors()?;
+        let neighbors = self.objects.comm(comm)?.neighbors()?;
         let into = self.varied(recv, "recvbuf")?;
         self.same_to_neighbors(comm, &neighbors, send, into)
     }
 
     fn same_to_neighbors(
-        &self,
+        self,
         comm: CommHandle,
         neighbors: &Neighbors,
         send: Typed,
@@ -105,17 +103,12 @@ impl<P: Port> Process<P> {
         let own = self.block(send.of_any(!neighbors.targets.is_empty()), "sendbuf")?;
         let whole = Region::new(Buffer::Send, own.bytes());
         let problem = neighbors.problem(&layout(&into), |_| whole);
-        Ok(self.fixed(comm, problem, Places::one(own), into))
+        Ok(Prepared::fixed(comm, problem, Places::one(own), into))
     }
 
     /// `MPI_NEIGHBOR_ALLTOALL` (§8.6.2).
-    pub fn neighbor_alltoall(
-        &self,
-        send: Typed,
-        recv: Typed,
-        comm: CommHandle,
-    ) -> Result<Prepared> {
-        let neighbors = self.comm(comm)?.neighbors()?;
+    pub fn neighbor_alltoall(self, send: Typed, recv: Typed, comm: CommHandle) -> Result<Prepared> {
+        let neighbors = self.objects.comm(comm)?.neighbors()?;
         let from = self.blocks(send, neighbors.targets.len(), "sendbuf")?;
         let into = self.blocks(recv, neighbors.sources.len(), "recvbuf")?;
         Ok(self.each_to_neighbors(comm, &neighbors, from, into))
@@ -123,19 +116,19 @@ impl<P: Port> Process<P> {
 
     /// `MPI_NEIGHBOR_ALLTOALLV`, and with a type for each block `MPI_NEIGHBOR_ALLTOALLW` (§8.6.2).
     pub fn neighbor_alltoallv(
-        &self,
+        self,
         send: Varied<'_>,
         recv: Varied<'_>,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let neighbors = self.comm(comm)?.neighbors()?;
+        let neighbors = self.objects.comm(comm)?.neighbors()?;
         let from = self.varied(send, "sendbuf")?;
         let into = self.varied(recv, "recvbuf")?;
         Ok(self.each_to_neighbors(comm, &neighbors, from, into))
     }
 
     fn each_to_neighbors(
-        &self,
+        self,
         comm: CommHandle,
         neighbors: &Neighbors,
         from: Places,
@@ -143,6 +136,6 @@ impl<P: Port> Process<P> {
     ) -> Prepared {
         let outgoing = layout(&from);
         let problem = neighbors.problem(&layout(&into), |at| outgoing.block(Buffer::Send, at));
-        self.fixed(comm, problem, from, into)
+        Prepared::fixed(comm, problem, from, into)
     }
 }

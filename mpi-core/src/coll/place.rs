@@ -3,11 +3,9 @@
 
 use super::memory::{Block, Span};
 use crate::buffer::UserBuffer;
-use crate::datatype::{self, BYTE, Datatype, Packer, Unpacker};
+use crate::datatype::{self, BYTE, Datatype, Datatypes, Packer, Unpacker};
 use crate::error::Result;
 use crate::handle::DatatypeHandle;
-use crate::port::Port;
-use crate::process::Process;
 
 /// One block of a user buffer.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +71,24 @@ impl Place {
         needed.then_some(&mut self.datatype)
     }
 
+    /// The bytes of a block, to be read.
+    #[inline]
+    pub(super) fn packer(self, datatypes: &Datatypes) -> Result<Packer> {
+        if let Some(start) = self.run {
+            return Ok(Packer::contiguous(self.address.offset(start), self.bytes as u64));
+        }
+        Ok(Packer::new(self.address, self.count, datatypes.get(self.datatype)?))
+    }
+
+    /// The room of a block, to be written.
+    #[inline]
+    pub(super) fn unpacker(self, datatypes: &Datatypes) -> Result<Unpacker> {
+        if let Some(start) = self.run {
+            return Ok(Unpacker::contiguous(self.address.offset(start), self.bytes as u64));
+        }
+        Ok(Unpacker::new(self.address, self.count, datatypes.get(self.datatype)?))
+    }
+
     fn at(self, offset: i64) -> Place {
         Place { address: self.address.offset(offset), ..self }
     }
@@ -114,18 +130,13 @@ impl Places {
     }
 
     /// The blocks in `len` packed bytes from `start` on as one, where all blocks are alike.
-    pub(super) fn stretch<P: Port>(
-        &self,
-        start: i64,
-        len: i64,
-        process: &Process<P>,
-    ) -> Result<Place> {
+    pub(super) fn stretch(&self, start: i64, len: i64, datatypes: &Datatypes) -> Result<Place> {
         let Places::Even(first, stride, _) = self else {
             crate::fail!(INTERN, "the blocks of a collective are not alike");
         };
         let block = first.bytes.max(1);
         let (Place { address, .. }, count) = (first.at(stride * (start / block)), len / block);
-        let datatype = process.datatype(first.datatype)?;
+        let datatype = datatypes.get(first.datatype)?;
         Ok(Place::new(address, first.count * count, first.datatype, datatype))
     }
 
@@ -171,35 +182,15 @@ impl Places {
     pub(super) fn iter(&self) -> impl Iterator<Item = Place> + '_ {
         (0..).map_while(|index| self.get(index))
     }
-}
-
-impl<P: Port> Process<P> {
-    /// The bytes of a block, to be read.
-    #[inline]
-    pub(super) fn packer(&self, place: Place) -> Result<Packer> {
-        if let Some(start) = place.run {
-            return Ok(Packer::contiguous(place.address.offset(start), place.bytes as u64));
-        }
-        Ok(Packer::new(place.address, place.count, self.datatype(place.datatype)?))
-    }
-
-    /// The room of a block, to be written.
-    #[inline]
-    pub(super) fn unpacker(&self, place: Place) -> Result<Unpacker> {
-        if let Some(start) = place.run {
-            return Ok(Unpacker::contiguous(place.address.offset(start), place.bytes as u64));
-        }
-        Ok(Unpacker::new(place.address, place.count, self.datatype(place.datatype)?))
-    }
 
     /// The blocks as a schedule keeps them, which may outlive the program's handles.
-    pub(super) fn span_of(&self, places: &Places) -> Result<Span> {
-        if let Some(start) = places.flat() {
+    pub(super) fn span(&self, datatypes: &Datatypes) -> Result<Span> {
+        if let Some(start) = self.flat() {
             return Ok(Span::Flat(start));
         }
         let block = |place: Place| {
-            Ok(Block::new(place.address, place.count, self.datatype(place.datatype)?))
+            Ok(Block::new(place.address, place.count, datatypes.get(place.datatype)?))
         };
-        places.iter().map(block).collect::<Result<_>>().map(Span::Blocks)
+        self.iter().map(block).collect::<Result<_>>().map(Span::Blocks)
     }
 }

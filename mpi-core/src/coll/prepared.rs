@@ -11,7 +11,7 @@ use super::place::Places;
 use super::plan::Problem;
 use super::schedule::Schedule;
 use crate::buffer::UserBuffer;
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Datatypes};
 use crate::error::Result;
 use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
 
@@ -37,6 +37,34 @@ pub struct Prepared {
     /// Bytes of type signature, as [`Shape`](super::shape::Shape) has them.
     pub(super) bytes: i64,
     pub(super) data: Data,
+}
+
+impl Prepared {
+    /// A call that there is one way to do.
+    pub(super) fn fixed(
+        comm: CommHandle,
+        problem: Problem,
+        send: Places,
+        recv: Places,
+    ) -> Prepared {
+        let data = Data::Moved { send, recv };
+        Prepared { comm, collective: None, problem, bytes: 0, data }
+    }
+
+    /// The user memory of a call, independent of handles that the program may free.
+    pub(super) fn ground(&self, datatypes: &Datatypes) -> Result<Ground> {
+        Ok(match &self.data {
+            Data::Moved { send, recv } => {
+                Ground::Moved { send: send.span(datatypes)?, recv: recv.span(datatypes)? }
+            }
+            Data::Reduced(data) => Ground::Reduced {
+                send: data.send,
+                recv: data.recv,
+                datatype: datatypes.get(data.datatype)?.clone(),
+                reducer: data.reducer,
+            },
+        })
+    }
 }
 
 /// The memory of a collective operation.

@@ -14,6 +14,7 @@ use super::place::Places;
 use super::prepared::{Data, Form, Ground, Prepared};
 use super::schedule::Schedule;
 use super::tags;
+use crate::datatype::Datatypes;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
@@ -53,14 +54,14 @@ impl<P: Port> Entry<'_, P> {
         state.standing_number = (number + 1) % tags::STANDING_NUMBERS;
         let way = match self.room(&mut call, number)? {
             Some(algorithm) => {
-                let datatypes = self.own_datatypes(&mut call)?;
+                let datatypes = own_datatypes(&mut self.datatypes, &mut call)?;
                 Way::Room { call, algorithm, datatypes }
             }
             None => {
                 let choice = self.choose(&call, Form::Persistent)?;
                 let schedule = self.schedule(&call, &call.problem, &choice)?;
                 let tag = tags::STANDING + number as i32;
-                Way::Messages { schedule, ground: self.ground(&call)?, tag }
+                Way::Messages { schedule, ground: call.ground(&self.datatypes)?, tag }
             }
         };
         self.persistent(Recipe::Collective(Rc::new(Standing { way })), comm)
@@ -92,20 +93,6 @@ impl<P: Port> Entry<'_, P> {
         Ok(None)
     }
 
-    /// Gives a call handles of its own for the datatypes that it still needs.
-    fn own_datatypes(&mut self, call: &mut Prepared) -> Result<Vec<DatatypeHandle>> {
-        let mut made = Vec::new();
-        if let Data::Moved { send, recv } = &mut call.data {
-            for place in [send, recv].into_iter().flat_map(Places::iter_mut) {
-                let Some(needed) = place.needed_datatype() else { continue };
-                let datatype = self.datatype(*needed)?.clone();
-                *needed = self.datatypes.insert(datatype)?;
-                made.push(*needed);
-            }
-        }
-        Ok(made)
-    }
-
     /// Starts a round of an operation on `comm`.
     pub(crate) fn start_standing(
         &mut self,
@@ -131,9 +118,23 @@ impl<P: Port> Entry<'_, P> {
     pub(crate) fn release_standing(&mut self, standing: &Standing) -> Result<()> {
         let Way::Room { call, datatypes, .. } = &standing.way else { return Ok(()) };
         for datatype in datatypes {
-            self.datatypes.remove(*datatype)?;
+            self.datatypes.give_up(*datatype)?;
         }
         self.rooms -= 1;
         self.comm_free(call.comm)
     }
+}
+
+/// Gives a call handles of its own for the datatypes that it still needs.
+fn own_datatypes(datatypes: &mut Datatypes, call: &mut Prepared) -> Result<Vec<DatatypeHandle>> {
+    let mut made = Vec::new();
+    if let Data::Moved { send, recv } = &mut call.data {
+        for place in [send, recv].into_iter().flat_map(Places::iter_mut) {
+            let Some(needed) = place.needed_datatype() else { continue };
+            let datatype = datatypes.get(*needed)?.clone();
+            *needed = datatypes.keep(datatype)?;
+            made.push(*needed);
+        }
+    }
+    Ok(made)
 }

@@ -10,6 +10,18 @@ use crate::p2p::{Message, Mode};
 use crate::port::Port;
 
 impl<P: Port> Entry<'_, P> {
+    /// What every process of `comm` has in `own`, by rank, or of the remote group of an
+    /// intercommunicator.
+    pub(crate) fn allgather_bytes(&mut self, comm: CommHandle, own: &[u8]) -> Result<Vec<u8>> {
+        let size = self.comm(comm)?.targets().size() as usize;
+        let mut all = vec![0; own.len() * size];
+        let block = |at| Typed { buf: UserBuffer(at), count: own.len() as i64, datatype: BYTE };
+        let (send, recv) = (block(own.as_ptr().cast_mut()), block(all.as_mut_ptr()));
+        let prepared = self.calls().allgather(send, recv, comm)?;
+        self.run(&prepared)?;
+        Ok(all)
+    }
+
     /// What `root` has in `bytes`, at most `limit` of them, at all processes of an
     /// intracommunicator.
     pub(super) fn bcast_bytes(
@@ -35,7 +47,7 @@ impl<P: Port> Entry<'_, P> {
     fn bcast_run(&mut self, comm: CommHandle, root: i32, bytes: &mut [u8]) -> Result<()> {
         let buf = UserBuffer(bytes.as_mut_ptr());
         let data = Typed { buf, count: bytes.len() as i64, datatype: BYTE };
-        let prepared = self.bcast(data, root, comm)?;
+        let prepared = self.calls().bcast(data, root, comm)?;
         self.run(&prepared)
     }
 

@@ -7,9 +7,9 @@ use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::handle::{CommHandle, GroupHandle, RequestHandle};
+use crate::objects::Objects;
 use crate::p2p::Message;
 use crate::port::Port;
-use crate::process::Process;
 
 /// What a process contributes to a split.
 #[derive(Clone, Copy)]
@@ -63,7 +63,7 @@ impl Ballot {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Objects {
     /// An intracommunicator, the argument `param`.
     ///
     /// # Errors
@@ -74,6 +74,64 @@ impl<P: Port> Process<P> {
             None => Ok(state),
             Some(_) => Err(Error::param(ErrorClass::COMM, param, "is an intercommunicator")),
         }
+    }
+
+    /// A context for what is made of `comm` in this collective call, in which nothing need be
+    /// told: all processes count the calls alike.
+    pub(super) fn next_context(&mut self, comm: CommHandle, purpose: &str) -> Result<u64> {
+        let purpose = format!("{purpose} {}", self.next_call(comm)?);
+        Ok(super::hashed(&self.identity.job, purpose.as_bytes(), self.comm(comm)?.context))
+    }
+
+    /// An intracommunicator beside `parent`, whose error handler it gets.
+    pub(super) fn adopt(
+        &mut self,
+        parent: CommHandle,
+        context: u64,
+        group: Group,
+    ) -> Result<CommHandle> {
+        let rank = group.rank_of(self.own_peer()).ok_or_else(|| {
+            Error::new(ErrorClass::INTERN, "a process made a communicator that it is not in")
+        })?;
+        self.adopt_comm(parent, Comm::new(context, group, rank))
+    }
+
+    /// An intracommunicator of some processes of `parent`, which has `context`; all of them name
+    /// it alike, and no other of `parent`.
+    pub(crate) fn adopt_within(
+        &mut self,
+        parent: CommHandle,
+        name: &str,
+        context: u64,
+        group: Group,
+    ) -> Result<CommHandle> {
+        let context = super::hashed(&self.identity.job, name.as_bytes(), context);
+        let name = format!("{} ({name})", self.comm(parent)?.name);
+        let made = self.adopt(parent, context, group)?;
+        self.comm_mut(made)?.name = name.into();
+        Ok(made)
+    }
+
+    /// A communicator beside `parent`, whose error handler and session it gets.
+    pub(super) fn adopt_comm(&mut self, parent: CommHandle, comm: Comm) -> Result<CommHandle> {
+        let Comm { errhandler, session, .. } = *self.comm(parent)?;
+        self.always.errhandlers.lock().retain(errhandler)?;
+        self.comms.insert(Comm { errhandler, session, ..comm })
+    }
+
+    /// `MPI_Comm_group`.
+    pub fn comm_group(&mut self, comm: CommHandle) -> Result<GroupHandle> {
+        let comm = self.comm(comm)?;
+        let group = comm.group.clone().of_session(comm.session);
+        self.new_group(group)
+    }
+
+    /// A handle for a group: `MPI_GROUP_EMPTY` when it is empty.
+    pub fn new_group(&mut self, group: Group) -> Result<GroupHandle> {
+        if group.size() == 0 {
+            return Ok(GroupHandle::from_raw(super::GROUP_EMPTY));
+        }
+        self.groups.insert(group)
     }
 }
 
@@ -148,7 +206,7 @@ impl<P: Port> Entry<'_, P> {
             self.comm_mut(clone)?.topology = topology;
             clone
         };
-        let meeting = self.barrier(comm)?;
+        let meeting = self.calls().barrier(comm)?;
         Ok((clone, self.begin(&meeting)?))
     }
 
@@ -207,13 +265,6 @@ impl<P: Port> Entry<'_, P> {
         Ok(context)
     }
 
-    /// A context for what is made of `comm` in this collective call, in which nothing need be
-    /// told: all processes count the calls alike.
-    pub(super) fn next_context(&mut self, comm: CommHandle, purpose: &str) -> Result<u64> {
-        let purpose = format!("{purpose} {}", self.next_call(comm)?);
-        Ok(super::hashed(&self.identity.job, purpose.as_bytes(), self.comm(comm)?.context))
-    }
-
     /// The first of `members` tells the others the context id, point to point.
     fn announce(
         &mut self,
@@ -247,57 +298,6 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn exchange(&mut self, comm: CommHandle, own: Ballot) -> Result<Vec<Ballot>> {
         let all = self.allgather_bytes(comm, &own.to_bytes())?;
         Ok(all.chunks_exact(BALLOT_BYTES).map(Ballot::from_bytes).collect())
-    }
-
-    /// An intracommunicator beside `parent`, whose error handler it gets.
-    pub(super) fn adopt(
-        &mut self,
-        parent: CommHandle,
-        context: u64,
-        group: Group,
-    ) -> Result<CommHandle> {
-        let rank = group.rank_of(self.own_peer()).ok_or_else(|| {
-            Error::new(ErrorClass::INTERN, "a process made a communicator that it is not in")
-        })?;
-        self.adopt_comm(parent, Comm::new(context, group, rank))
-    }
-
-    /// An intracommunicator of some processes of `parent`, which has `context`; all of them name
-    /// it alike, and no other of `parent`.
-    pub(crate) fn adopt_within(
-        &mut self,
-        parent: CommHandle,
-        name: &str,
-        context: u64,
-        group: Group,
-    ) -> Result<CommHandle> {
-        let context = super::hashed(&self.identity.job, name.as_bytes(), context);
-        let name = format!("{} ({name})", self.comm(parent)?.name);
-        let made = self.adopt(parent, context, group)?;
-        self.comm_mut(made)?.name = name.into();
-        Ok(made)
-    }
-
-    /// A communicator beside `parent`, whose error handler and session it gets.
-    pub(super) fn adopt_comm(&mut self, parent: CommHandle, comm: Comm) -> Result<CommHandle> {
-        let Comm { errhandler, session, .. } = *self.comm(parent)?;
-        self.always.errhandlers.lock().retain(errhandler)?;
-        self.comms.insert(Comm { errhandler, session, ..comm })
-    }
-
-    /// `MPI_Comm_group`.
-    pub fn comm_group(&mut self, comm: CommHandle) -> Result<GroupHandle> {
-        let comm = self.comm(comm)?;
-        let group = comm.group.clone().of_session(comm.session);
-        self.new_group(group)
-    }
-
-    /// A handle for a group: `MPI_GROUP_EMPTY` when it is empty.
-    pub fn new_group(&mut self, group: Group) -> Result<GroupHandle> {
-        if group.size() == 0 {
-            return Ok(GroupHandle::from_raw(super::GROUP_EMPTY));
-        }
-        self.groups.insert(group)
     }
 
     /// `MPI_Comm_free`, after the attributes are gone. Messages in flight are not affected: they

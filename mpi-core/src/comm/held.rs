@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use super::Comm;
 use crate::error::Result;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};
+use crate::objects::Objects;
 use crate::p2p::buffered::BufferId;
 use crate::port::Port;
 use crate::process::Process;
@@ -33,13 +34,24 @@ impl Held {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Objects {
     /// A persistent request is made on `comm`.
     pub(crate) fn hold_comm(&mut self, comm: CommHandle) -> Result<()> {
         self.comm_mut(comm)?.held.requests += 1;
         Ok(())
     }
 
+    /// Gives up what a communicator had.
+    fn give_up_comm(&mut self, state: Comm) -> Result<()> {
+        let Comm { errhandler, info, .. } = state;
+        if !info.is_null() {
+            self.always.infos.lock().remove(info)?;
+        }
+        self.always.errhandlers.lock().release(errhandler)
+    }
+}
+
+impl<P: Port> Process<P> {
     /// A persistent request on `comm` is gone.
     pub(crate) fn release_comm(&mut self, comm: CommHandle) -> Result<()> {
         let held = &mut self.comm_mut(comm)?.held;
@@ -130,14 +142,5 @@ impl<P: Port> Process<P> {
             self.messages.get_mut(message)?.comm = now;
         }
         Ok(())
-    }
-
-    /// Gives up what a communicator had.
-    fn give_up_comm(&mut self, state: Comm) -> Result<()> {
-        let Comm { errhandler, info, .. } = state;
-        if !info.is_null() {
-            self.always.infos.lock().remove(info)?;
-        }
-        self.always.errhandlers.lock().release(errhandler)
     }
 }

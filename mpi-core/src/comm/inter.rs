@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
 use crate::group::{Group, first_repeated};
 use crate::handle::{CommHandle, GroupHandle};
+use crate::objects::Objects;
 use crate::port::{PeerId, Port};
 
 /// The processes of both groups in the order that both know: one group, then the other.
@@ -114,6 +115,48 @@ impl Introduction {
     }
 }
 
+impl Objects {
+    /// Bytes of the longest introduction: its context, and all processes of the job.
+    fn introduction_most(&self) -> usize {
+        8 + 4 * self.identity.size as usize
+    }
+
+    /// An intercommunicator beside `parent`, whose error handler it gets.
+    fn adopt_pair(
+        &mut self,
+        parent: CommHandle,
+        context: u64,
+        local: Group,
+        remote: Group,
+        first: bool,
+    ) -> Result<CommHandle> {
+        let rank = local.rank_of(self.own_peer()).ok_or_else(|| {
+            Error::new(ErrorClass::INTERN, "a process made a communicator that it is not in")
+        })?;
+        let comm = Comm::between(context, local, rank, remote, first);
+        self.adopt_comm(parent, comm)
+    }
+
+    /// The two groups of an intercommunicator, and which comes first.
+    fn pair(&self, comm: CommHandle) -> Result<Pair> {
+        let state = self.comm(comm)?;
+        match (&state.remote, &state.union) {
+            (Some(remote), Some(union)) => Ok(Pair {
+                local: state.group.clone(),
+                remote: remote.clone(),
+                first: union.local.start == 0,
+            }),
+            _ => Err(Error::param(ErrorClass::COMM, "comm", "is not an intercommunicator")),
+        }
+    }
+
+    /// The duplicate of an intercommunicator.
+    pub(super) fn clone_pair(&mut self, comm: CommHandle, context: u64) -> Result<CommHandle> {
+        let Pair { local, remote, first } = self.pair(comm)?;
+        self.adopt_pair(comm, context, local, remote, first)
+    }
+}
+
 impl<P: Port> Entry<'_, P> {
     /// `MPI_Intercomm_create` (§7.6.2). The leaders meet under `tag` in a context derived from
     /// that of `peer_comm`, which counts at them alone, as does `remote_leader`.
@@ -172,11 +215,6 @@ impl<P: Port> Entry<'_, P> {
         self.adopt_pair(local_comm, context, group, other.group, first)
     }
 
-    /// Bytes of the longest introduction: its context, and all processes of the job.
-    fn introduction_most(&self) -> usize {
-        8 + 4 * self.identity.size as usize
-    }
-
     /// Exchanges introductions with the other leader.
     fn introduce(
         &mut self,
@@ -210,35 +248,6 @@ impl<P: Port> Entry<'_, P> {
         other
     }
 
-    /// An intercommunicator beside `parent`, whose error handler it gets.
-    fn adopt_pair(
-        &mut self,
-        parent: CommHandle,
-        context: u64,
-        local: Group,
-        remote: Group,
-        first: bool,
-    ) -> Result<CommHandle> {
-        let rank = local.rank_of(self.own_peer()).ok_or_else(|| {
-            Error::new(ErrorClass::INTERN, "a process made a communicator that it is not in")
-        })?;
-        let comm = Comm::between(context, local, rank, remote, first);
-        self.adopt_comm(parent, comm)
-    }
-
-    /// The two groups of an intercommunicator, and which comes first.
-    fn pair(&self, comm: CommHandle) -> Result<Pair> {
-        let state = self.comm(comm)?;
-        match (&state.remote, &state.union) {
-            (Some(remote), Some(union)) => Ok(Pair {
-                local: state.group.clone(),
-                remote: remote.clone(),
-                first: union.local.start == 0,
-            }),
-            _ => Err(Error::param(ErrorClass::COMM, "comm", "is not an intercommunicator")),
-        }
-    }
-
     /// `MPI_Intercomm_merge` (§7.6.2): the group that says `high` comes last; if both say the
     /// same, the order is the intercommunicator's.
     pub fn intercomm_merge(&mut self, comm: CommHandle, high: bool) -> Result<CommHandle> {
@@ -250,12 +259,6 @@ impl<P: Port> Entry<'_, P> {
         let first = if high == other_high { first } else { !high };
         let (low, high) = if first { (local, remote) } else { (remote, local) };
         self.adopt(comm, context, low.iter().chain(high.iter()).collect())
-    }
-
-    /// The duplicate of an intercommunicator.
-    pub(super) fn clone_pair(&mut self, comm: CommHandle, context: u64) -> Result<CommHandle> {
-        let Pair { local, remote, first } = self.pair(comm)?;
-        self.adopt_pair(comm, context, local, remote, first)
     }
 
     /// `MPI_Comm_split` of an intercommunicator (§7.4.2): colors unite across the groups; null

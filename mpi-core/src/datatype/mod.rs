@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use array::{DEFAULT_DARG, Darray, Subarray};
 pub use basic::{Basic, Group, Row};
-pub use catalogue::Catalogue;
+pub use catalogue::Datatypes;
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use cursor::{Packer, Unpacker};
 pub use elements::check_elements;

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use super::basic::Row;
 use super::cursor::copy_whole;
 use super::layout::too_large;
-use super::{Datatype, Packer, Unpacker, check_elements, external};
+use super::{Datatype, Datatypes, Packer, Unpacker, check_elements, external};
 use crate::buffer::UserBuffer;
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
-use crate::handle::{CommHandle, DatatypeHandle};
-use crate::port::Port;
-use crate::process::Process;
+use crate::handle::DatatypeHandle;
 use crate::text::shown;
 
 /// Elements are converted to external32 in pieces of at most so many bytes.
@@ -113,7 +111,7 @@ impl PackBuffer {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Datatypes {
     /// `MPI_Pack`, or `MPI_Unpack` without `PACK`, if nothing is doubtful about it: the position
     /// behind the bytes. Else nothing has happened, and [`pack`] or [`unpack`] tells why.
     ///
@@ -126,9 +124,7 @@ impl<P: Port> Process<P> {
         count: i64,
         datatype: DatatypeHandle,
         packed: PackBuffer,
-        comm: CommHandle,
     ) -> Option<i64> {
-        self.comms.find(comm)?;
         let datatype = self.find_committed(datatype)?;
         let bytes = bytes_of(count, datatype.size())?;
         let at = packed.room(bytes).filter(|_| buf.is_real())?;

@@ -19,8 +19,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::handle::{CommHandle, ErrhandlerHandle, FileHandle};
-use crate::port::Port;
-use crate::process::Process;
+use crate::objects::Objects;
 use crate::status::Status;
 use disk::Disk;
 use modes::Modes;
@@ -93,7 +92,7 @@ impl OpenFile {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Objects {
     /// The open file that a handle names.
     ///
     /// # Errors
@@ -105,7 +104,7 @@ impl<P: Port> Process<P> {
     /// The open file that a handle names, to be changed.
     ///
     /// # Errors
-    /// As [`Process::file`].
+    /// As [`Objects::file`].
     pub fn file_mut(&mut self, handle: FileHandle) -> Result<&mut OpenFile> {
         self.files.get_mut(handle)
     }

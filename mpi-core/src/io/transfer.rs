@@ -190,7 +190,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     fn elements(&self, memory: &Memory) -> Result<Arc<Datatype>> {
-        let datatype = self.committed(memory.datatype)?;
+        let datatype = self.datatypes.committed(memory.datatype)?;
         let Memory { buf, count, .. } = *memory;
         check_count(count)?;
         check_elements("buf", buf, count, datatype)?;

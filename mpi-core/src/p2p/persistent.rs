@@ -32,8 +32,8 @@ impl<P: Port> Entry<'_, P> {
         if let Recipe::Send(message, _) | Recipe::Receive(message) = &mut recipe
             && !message.datatype.is_predefined()
         {
-            let datatype = Arc::clone(self.datatype(message.datatype)?);
-            message.datatype = self.datatypes.insert(datatype)?;
+            let datatype = Arc::clone(self.datatypes.get(message.datatype)?);
+            message.datatype = self.datatypes.keep(datatype)?;
         }
         self.hold_comm(comm)?;
         let state = Box::new(Persistent { recipe, active: None });
@@ -74,7 +74,7 @@ impl<P: Port> Entry<'_, P> {
         match recipe {
             Recipe::Send(message, _) | Recipe::Receive(message) => {
                 if !message.datatype.is_predefined() {
-                    self.datatypes.remove(message.datatype)?;
+                    self.datatypes.give_up(message.datatype)?;
                 }
                 Ok(())
             }

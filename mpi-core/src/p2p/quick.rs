@@ -21,6 +21,7 @@ use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header, INLINE_BYTES};
 use crate::limits::QUICK_ELEMENTS_MAX;
 use crate::matching::Matcher;
+use crate::objects::Objects;
 use crate::peers::Peer;
 use crate::port::{Body, Front, Offer, PeerId, Pieces, Port, Token};
 use crate::process::Process;
@@ -107,7 +108,7 @@ fn header(state: &Peer, context: u64, source: i32, tag: i32) -> Header {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Objects {
     #[inline(always)]
     fn partner(&self, message: &Message) -> Option<Partner> {
         let comm = self.comms.find(message.comm)?;
@@ -127,7 +128,9 @@ impl<P: Port> Process<P> {
             && (message.tag >= 0 || message.tag == ANY_TAG)
             && plain_bytes(message, i64::MAX as u64).is_some()
     }
+}
 
+impl<P: Port> Process<P> {
     /// Sends a small message if its receiver's lane takes it at once; whether it has.
     #[inline(always)]
     pub fn send_quickly(&mut self, message: &Message) -> bool {

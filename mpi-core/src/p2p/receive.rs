@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};
 use crate::lost::lost_source;
 use crate::matching::Envelope;
+use crate::objects::Objects;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
 use crate::request::{Incoming, Operation, Owner, ReceiveState, Request};
@@ -44,6 +45,35 @@ impl Vci {
         let state =
             ReceiveState { incoming, posted, from, awaited: None, landing: false, fetching: false };
         self.requests.insert(Request::active(Operation::Receive(state), owner, comm))
+    }
+}
+
+impl Objects {
+    /// What a receive or probe with these arguments matches; `None` for `MPI_PROC_NULL`.
+    #[inline]
+    pub(crate) fn pattern(&self, comm: CommHandle, rank: i32, tag: i32) -> Result<Option<Pattern>> {
+        let comm = self.comm(comm)?;
+        if tag < 0 && tag != ANY_TAG {
+            return Err(bad_tag(tag));
+        }
+        let from = match rank {
+            PROC_NULL => return Ok(None),
+            ANY_SOURCE => None,
+            rank => Some(comm.target(rank, "source")?),
+        };
+        Ok(Some(Pattern { context: comm.context, source: rank, tag, from }))
+    }
+
+    /// Checks a receive's arguments; `None` for `MPI_PROC_NULL`.
+    #[inline]
+    pub(crate) fn check_receive(&self, message: &Message) -> Result<Option<(Unpacker, Pattern)>> {
+        let pattern = self.pattern(message.comm, message.rank, message.tag)?;
+        check_count(message.count)?;
+        // From nobody comes nothing, of whatever type (§3.10).
+        let Some(pattern) = pattern else { return Ok(None) };
+        let (_, datatype) = self.datatypes.committed_of(message.datatype, message.count)?;
+        check_elements("buf", message.buf, message.count, datatype)?;
+        Ok(Some((Unpacker::new(message.buf, message.count, datatype), pattern)))
     }
 }
 
@@ -100,33 +130,6 @@ impl<P: Port> Process<P> {
             Content::Failed(class) => self.vci.fail_receive(request, source, class),
         }
     }
-
-    /// What a receive or probe with these arguments matches; `None` for `MPI_PROC_NULL`.
-    #[inline]
-    pub(crate) fn pattern(&self, comm: CommHandle, rank: i32, tag: i32) -> Result<Option<Pattern>> {
-        let comm = self.comm(comm)?;
-        if tag < 0 && tag != ANY_TAG {
-            return Err(bad_tag(tag));
-        }
-        let from = match rank {
-            PROC_NULL => return Ok(None),
-            ANY_SOURCE => None,
-            rank => Some(comm.target(rank, "source")?),
-        };
-        Ok(Some(Pattern { context: comm.context, source: rank, tag, from }))
-    }
-
-    /// Checks a receive's arguments; `None` for `MPI_PROC_NULL`.
-    #[inline]
-    pub(crate) fn check_receive(&self, message: &Message) -> Result<Option<(Unpacker, Pattern)>> {
-        let pattern = self.pattern(message.comm, message.rank, message.tag)?;
-        check_count(message.count)?;
-        // From nobody comes nothing, of whatever type (§3.10).
-        let Some(pattern) = pattern else { return Ok(None) };
-        let (_, datatype) = self.committed_of(message.datatype, message.count)?;
-        check_elements("buf", message.buf, message.count, datatype)?;
-        Ok(Some((Unpacker::new(message.buf, message.count, datatype), pattern)))
-    }
 }
 
 impl<P: Port> Entry<'_, P> {
@@ -177,7 +180,7 @@ impl<P: Port> Entry<'_, P> {
         message: &mut MessageHandle,
     ) -> Result<RequestHandle> {
         let unpacker = {
-            let datatype = self.committed(datatype)?;
+            let datatype = self.datatypes.committed(datatype)?;
             check_count(count)?;
             // From nobody comes nothing, wherever it should go (§3.10).
             if *message != super::MESSAGE_NO_PROC {

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header};
 use crate::matching::Envelope;
+use crate::objects::Objects;
 use crate::port::{Body, PeerId, Port, Why};
 use crate::process::Process;
 use crate::request::{Operation, Outgoing, Owner, Request, SendState};
@@ -45,6 +46,27 @@ pub(crate) struct Route {
     /// The sender's own rank in the communicator.
     pub(crate) source: i32,
     pub(crate) tag: i32,
+}
+
+impl Objects {
+    /// Checks a send's arguments; `None` for `MPI_PROC_NULL`.
+    #[inline]
+    pub(crate) fn check_send(&self, message: &Message) -> Result<Option<(Packer, Route)>> {
+        let comm = self.comm(message.comm)?;
+        let (_, datatype) = self.datatypes.committed_of(message.datatype, message.count)?;
+        check_count(message.count)?;
+        if message.tag < 0 {
+            return Err(bad_tag(message.tag));
+        }
+        if message.rank == PROC_NULL {
+            return Ok(None);
+        }
+        let peer = comm.target(message.rank, "dest")?;
+        check_elements("buf", message.buf, message.count, datatype)?;
+        let route =
+            Route { peer, context: comm.context, source: comm.rank as i32, tag: message.tag };
+        Ok(Some((Packer::new(message.buf, message.count, datatype), route)))
+    }
 }
 
 impl<P: Port> Process<P> {
@@ -124,25 +146,6 @@ impl<P: Port> Process<P> {
         };
         let body = Body::Bytes(RawBytes::from(&payload[..]));
         self.vci.send(&mut self.port, route.peer, &mut header, body);
-    }
-
-    /// Checks a send's arguments; `None` for `MPI_PROC_NULL`.
-    #[inline]
-    pub(crate) fn check_send(&self, message: &Message) -> Result<Option<(Packer, Route)>> {
-        let comm = self.comm(message.comm)?;
-        let (_, datatype) = self.committed_of(message.datatype, message.count)?;
-        check_count(message.count)?;
-        if message.tag < 0 {
-            return Err(bad_tag(message.tag));
-        }
-        if message.rank == PROC_NULL {
-            return Ok(None);
-        }
-        let peer = comm.target(message.rank, "dest")?;
-        check_elements("buf", message.buf, message.count, datatype)?;
-        let route =
-            Route { peer, context: comm.context, source: comm.rank as i32, tag: message.tag };
-        Ok(Some((Packer::new(message.buf, message.count, datatype), route)))
     }
 }
 

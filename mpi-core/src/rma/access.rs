@@ -45,7 +45,7 @@ impl<P: Port> Entry<'_, P> {
         if count < 0 {
             crate::fail!(COUNT, "origin_count", "is {count}, but must not be negative");
         }
-        let datatype = Arc::clone(self.committed(datatype)?);
+        let datatype = Arc::clone(self.datatypes.committed(datatype)?);
         check_elements(param, buf, count, &datatype)?;
         Ok(Span { at: buf, count, datatype })
     }
@@ -56,7 +56,7 @@ impl<P: Port> Entry<'_, P> {
         if count < 0 {
             crate::fail!(COUNT, "target_count", "is {count}, but must not be negative");
         }
-        let datatype = Arc::clone(self.committed(datatype)?);
+        let datatype = Arc::clone(self.datatypes.committed(datatype)?);
         if rank == PROC_NULL {
             return Ok(None);
         }

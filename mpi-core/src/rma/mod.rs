@@ -21,8 +21,7 @@ use crate::constants::Special;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, ErrhandlerHandle, WinHandle};
 use crate::info::Info;
-use crate::port::Port;
-use crate::process::Process;
+use crate::objects::Objects;
 use crate::text::Text;
 
 pub use access::Target;
@@ -109,7 +108,7 @@ impl Window {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Objects {
     /// The window that a handle names.
     ///
     /// # Errors
@@ -121,7 +120,7 @@ impl<P: Port> Process<P> {
     /// The window that a handle names, to be changed.
     ///
     /// # Errors
-    /// As [`Process::window`].
+    /// As [`Objects::window`].
     pub fn window_mut(&mut self, handle: WinHandle) -> Result<&mut Window> {
         self.windows.get_mut(handle)
     }

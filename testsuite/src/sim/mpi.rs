@@ -6,7 +6,8 @@ use mpi_core::callout::NoUserCode;
 use mpi_core::comm::WORLD;
 use mpi_core::entry::Entry;
 use mpi_core::handle::CommHandle;
-use mpi_core::process::{Identity, Process};
+use mpi_core::objects::Identity;
+use mpi_core::process::Process;
 use transports::sim::SimPort;
 
 use super::{Hang, Outcome, RankContext, World};

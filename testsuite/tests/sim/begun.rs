@@ -113,14 +113,14 @@ fn a_communicator_may_be_freed_while_some_are_under_way() {
         let mut sums = Vec::new();
         for round in 0..6 {
             let part = mpi.comm_split(COMM_WORLD, (mpi.identity.rank / 2) as i32, 0).unwrap();
-            let meeting = mpi.barrier(part).unwrap();
+            let meeting = mpi.calls().barrier(part).unwrap();
             mpi.run(&meeting).unwrap();
             let mut memory = [[i64::from(mpi.identity.rank) + round, 0]; 5];
             let mut requests = Vec::new();
             for [own, all] in &mut memory {
                 let [own, into] =
                     [own, all].map(|data| UserBuffer(std::ptr::from_mut(data).cast()));
-                let call = mpi.allreduce(own, into, 1, INT64, SUM, part).unwrap();
+                let call = mpi.calls().allreduce(own, into, 1, INT64, SUM, part).unwrap();
                 requests.push(mpi.begin(&call).unwrap());
             }
             mpi.comm_free(part).unwrap();
@@ -196,7 +196,7 @@ fn a_barrier_that_begins_waits_for_all() {
             if me == 2 {
                 let _ = [0, 1].map(|other| mpi.receive(message(other)).unwrap());
             }
-            let prepared = mpi.barrier(COMM_WORLD).unwrap();
+            let prepared = mpi.calls().barrier(COMM_WORLD).unwrap();
             let request = mpi.begin(&prepared).unwrap();
             let early = me != 2 && (0..100).any(|_| mpi.test(request).unwrap().is_some());
             if me != 2 {
@@ -224,7 +224,7 @@ fn a_result_in_place_waits_for_the_room_of_its_contribution() {
                 }
                 let buf = UserBuffer(std::ptr::from_mut(word).cast());
                 let data = Typed { buf, count: 1, datatype: INT64 };
-                let prepared = mpi.bcast(data, 0, COMM_WORLD).unwrap();
+                let prepared = mpi.calls().bcast(data, 0, COMM_WORLD).unwrap();
                 requests.push(mpi.begin(&prepared).unwrap());
             }
             let mut sum = me + 1;
@@ -234,7 +234,7 @@ fn a_result_in_place_waits_for_the_room_of_its_contribution() {
                 false => Ok(false),
             });
             requests.push(begun.unwrap().unwrap_or_else(|| {
-                let prepared = mpi.allreduce(own, recv, 1, INT64, SUM, COMM_WORLD).unwrap();
+                let prepared = mpi.calls().allreduce(own, recv, 1, INT64, SUM, COMM_WORLD).unwrap();
                 mpi.begin(&prepared).unwrap()
             }));
             for request in requests {

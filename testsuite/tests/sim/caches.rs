@@ -119,7 +119,7 @@ fn communicators_of_several_caches_come_and_go_in_any_order_of_ranks() {
             let (mut own, mut all) = ([i64::from(mpi.identity.rank)], [0]);
             let [own, into] = [&mut own, &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
             for _ in 0..2 {
-                let call = mpi.allreduce(own, into, 1, INT64, SUM, part).unwrap();
+                let call = mpi.calls().allreduce(own, into, 1, INT64, SUM, part).unwrap();
                 mpi.run(&call).unwrap();
             }
             mpi.comm_free(part).unwrap();

@@ -211,7 +211,7 @@ fn a_block_longer_than_agreed_is_refused_on_the_fast_path_too() {
     let outcome = World::new(5, 2).start_mpi(|mpi| {
         mpi.selection.patience = 0;
         let me = mpi.identity.rank as usize;
-        let barrier = mpi.barrier(COMM_WORLD).unwrap();
+        let barrier = mpi.calls().barrier(COMM_WORLD).unwrap();
         mpi.run(&barrier).unwrap();
         let (mut own, mut all) = ([7i64; 5], [0i64; 9]);
         let [own, all] = [&mut own[..], &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
@@ -238,8 +238,10 @@ fn an_operand_longer_than_agreed_is_refused() {
                 let [send, recv] =
                     [&mut from, &mut into].map(|data| UserBuffer(data.as_mut_ptr().cast()));
                 let prepared = match root {
-                    Some(root) => mpi.reduce_to(send, recv, count, INT64, SUM, root, COMM_WORLD),
-                    None => mpi.allreduce(send, recv, count, INT64, SUM, COMM_WORLD),
+                    Some(root) => {
+                        mpi.calls().reduce_to(send, recv, count, INT64, SUM, root, COMM_WORLD)
+                    }
+                    None => mpi.calls().allreduce(send, recv, count, INT64, SUM, COMM_WORLD),
                 };
                 mpi.run(&prepared.unwrap()).map_err(|error| error.class())
             });
@@ -274,10 +276,10 @@ fn words_or_too_many(mpi: &mut SimEntry<'_>, words: &mut [i64], too_many: bool) 
     if !too_many || mpi.identity.rank != 2 {
         return Typed { buf, count, datatype: INT64 };
     }
-    let int64 = mpi.datatype(INT64).unwrap().clone();
+    let int64 = mpi.datatypes.get(INT64).unwrap().clone();
     let gaps = Datatype::vector(2, 1, 2, &int64, Form::Int).unwrap();
     gaps.commit();
-    Typed { buf, count: 1 << 58, datatype: mpi.datatypes.insert(gaps).unwrap() }
+    Typed { buf, count: 1 << 58, datatype: mpi.datatypes.add(gaps).unwrap() }
 }
 
 /// Blocking, nonblocking and persistent; a call that came between those of the others would receive their words.
@@ -290,7 +292,7 @@ fn a_call_without_memory_at_one_rank_counts_and_is_told_to_those_who_wait_for_it
                 let own = if mpi.identity.rank == 0 { len } else { 0 };
                 let mut words = vec![own; len as usize];
                 let data = words_or_too_many(mpi, &mut words, too_many);
-                let call = mpi.bcast(data, 0, COMM_WORLD).unwrap();
+                let call = mpi.calls().bcast(data, 0, COMM_WORLD).unwrap();
                 let outcome = match form {
                     0 => mpi.run(&call),
                     1 => mpi.begin(&call).and_then(|request| mpi.wait_one(request).map(drop)),
@@ -314,7 +316,7 @@ fn bytes_broadcast_to_many_ranks() {
     let outcome = World::new(8, 256).start_mpi(|mpi| {
         let mut bytes = vec![if mpi.identity.rank == 17 { 0x5a_u8 } else { 0 }; 20_000];
         let data = Typed { buf: UserBuffer(bytes.as_mut_ptr()), count: 20_000, datatype: BYTE };
-        let prepared = mpi.bcast(data, 17, COMM_WORLD).unwrap();
+        let prepared = mpi.calls().bcast(data, 17, COMM_WORLD).unwrap();
         mpi.run(&prepared).unwrap();
         bytes.iter().all(|byte| *byte == 0x5a)
     });
@@ -340,7 +342,8 @@ fn two_ranks_add_up_long_vectors_in_place_and_not() {
                     false => UserBuffer::IN_PLACE,
                 };
                 let recv = UserBuffer(into.as_mut_ptr().cast());
-                let prepared = mpi.allreduce(send, recv, len, INT64, SUM, COMM_WORLD).unwrap();
+                let prepared =
+                    mpi.calls().allreduce(send, recv, len, INT64, SUM, COMM_WORLD).unwrap();
                 mpi.run(&prepared).unwrap();
                 into.iter().zip(0..).all(|(got, i)| *got == sum(i))
                     && from.iter().zip(0..).all(|(kept, i)| *kept == own(i))
@@ -367,8 +370,8 @@ fn add_up(mpi: &mut SimEntry<'_>, round: i64, len: i64, root: Option<i32>) -> bo
     };
     let recv = UserBuffer(into.as_mut_ptr().cast());
     let prepared = match root {
-        Some(root) => mpi.reduce_to(send, recv, len, INT64, SUM, root, COMM_WORLD),
-        None => mpi.allreduce(send, recv, len, INT64, SUM, COMM_WORLD),
+        Some(root) => mpi.calls().reduce_to(send, recv, len, INT64, SUM, root, COMM_WORLD),
+        None => mpi.calls().allreduce(send, recv, len, INT64, SUM, COMM_WORLD),
     };
     mpi.run(&prepared.unwrap()).unwrap();
     let expected = |i: i64| if gets { sum(i) } else { UNTOUCHED };
@@ -421,13 +424,13 @@ fn own_layout(mpi: &mut SimEntry<'_>) -> (DatatypeHandle, usize) {
         let old = mpi_core::datatype::predefined(INT64.raw()).unwrap();
         let row = Datatype::contiguous(LEN as i64, old, Form::Int).unwrap();
         row.commit();
-        return (mpi.new_datatype(row).unwrap(), 1);
+        return (mpi.datatypes.add(row).unwrap(), 1);
     }
     let old = mpi_core::datatype::predefined(INT64.raw()).unwrap();
     let gaps = Datatype::vector(LEN as i64, 1, STRIDE as i64, old, Form::Int).unwrap();
     let row = Datatype::resized(&gaps, 0, (LEN * STRIDE * 8) as i64, Form::Int).unwrap();
     row.commit();
-    (mpi.new_datatype(row).unwrap(), STRIDE)
+    (mpi.datatypes.add(row).unwrap(), STRIDE)
 }
 
 /// `rows` spread out to one element every `stride`.
@@ -458,13 +461,17 @@ fn exchange_differing_layouts(mpi: &mut SimEntry<'_>, collective: Collective) {
     let mut send = spread(&sent, stride);
     let mut recv = vec![UNTOUCHED; expected.len() * stride];
     let prepared = match collective {
-        Collective::Allgather => mpi.allgather(typed(&mut send), typed(&mut recv), COMM_WORLD),
-        Collective::Alltoall => mpi.alltoall(typed(&mut send), typed(&mut recv), COMM_WORLD),
+        Collective::Allgather => {
+            mpi.calls().allgather(typed(&mut send), typed(&mut recv), COMM_WORLD)
+        }
+        Collective::Alltoall => {
+            mpi.calls().alltoall(typed(&mut send), typed(&mut recv), COMM_WORLD)
+        }
         _ => {
             if me == 1 {
                 recv = spread(&expected, stride);
             }
-            mpi.bcast(typed(&mut recv), 1, COMM_WORLD)
+            mpi.calls().bcast(typed(&mut recv), 1, COMM_WORLD)
         }
     };
     mpi.run(&prepared.unwrap()).unwrap();

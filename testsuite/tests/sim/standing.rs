@@ -114,15 +114,15 @@ fn a_datatype_may_be_freed_before_the_first_start() {
         let outcome = World::new(seed, 3).start_mpi(|mpi| {
             let me = i64::from(mpi.identity.rank);
             // Every second word, which is no run of memory.
-            let int64 = mpi.datatype(INT64).unwrap().clone();
+            let int64 = mpi.datatypes.get(INT64).unwrap().clone();
             let gaps = Datatype::vector(2, 1, 2, &int64, Form::Int).unwrap();
             gaps.commit();
-            let datatype = mpi.datatypes.insert(gaps).unwrap();
+            let datatype = mpi.datatypes.add(gaps).unwrap();
             let mut words = [me, -1, me + 1, -2];
             let data = Typed { datatype, ..typed(&mut words, 1) };
-            let call = mpi.bcast(data, 1, COMM_WORLD).unwrap();
+            let call = mpi.calls().bcast(data, 1, COMM_WORLD).unwrap();
             let told = mpi.keep(call).unwrap();
-            mpi.free_datatype(datatype).unwrap();
+            mpi.datatypes.free(datatype).unwrap();
             for round in 0..4 {
                 words[0] += i64::from(me == 1);
                 mpi.start(told).unwrap();
@@ -147,7 +147,7 @@ fn blocks_are_swapped_in_place() {
             let swapped: Vec<i64> = (0..3).flat_map(|from| block(from, me)).collect();
             let mut words = out.clone();
             let own = Typed { buf: UserBuffer::IN_PLACE, ..typed(&mut [], 0) };
-            let call = mpi.alltoall(own, typed(&mut words, len), COMM_WORLD).unwrap();
+            let call = mpi.calls().alltoall(own, typed(&mut words, len), COMM_WORLD).unwrap();
             let swap = mpi.keep(call).unwrap();
             for expected in [&swapped, &out, &swapped, &out] {
                 mpi.start(swap).unwrap();

@@ -20,7 +20,7 @@ use super::{DIRECTION, complain, root};
 const LEFT: &[(&str, &str)] = &[
     (
         "mpi-core/src",
-        "boards, coll, comm, datatype, entry, group, io, lost, op, p2p, peers, port, process, request, rma, segments, \
+        "boards, coll, comm, entry, group, io, lost, objects, p2p, peers, port, process, request, rma, segments, \
          session, vci, waiting",
     ),
     (

@@ -155,7 +155,7 @@ impl<P: Port> Entry<'_, P> {
         into: Option<Place>,
     ) -> Result<()> {
         let (Some(own), Some(into)) = (own, into) else { return Ok(()) };
-        let block = (self.packer(own)?, self.unpacker(into)?);
+        let block = (own.packer(&self.datatypes)?, into.unpacker(&self.datatypes)?);
         let past = match pattern {
             Pattern::Rooted => false,
             _ => self.exceeds_caches(transfer.seat(), pattern, block.0.remaining()),
@@ -165,11 +165,15 @@ impl<P: Port> Entry<'_, P> {
     }
 
     fn packer_of(&self, place: Option<Place>) -> Result<Packer> {
-        place.map_or(Ok(Packer::contiguous(UserBuffer::BOTTOM, 0)), |place| self.packer(place))
+        place.map_or(Ok(Packer::contiguous(UserBuffer::BOTTOM, 0)), |place| {
+            place.packer(&self.datatypes)
+        })
     }
 
     fn unpacker_of(&self, place: Option<Place>) -> Result<Unpacker> {
-        place.map_or(Ok(Unpacker::contiguous(UserBuffer::BOTTOM, 0)), |place| self.unpacker(place))
+        place.map_or(Ok(Unpacker::contiguous(UserBuffer::BOTTOM, 0)), |place| {
+            place.unpacker(&self.datatypes)
+        })
     }
 
     /// Whether all blocks from others may be one piece each that nobody fetches.

@@ -22,9 +22,9 @@ use crate::datatype::dense_size;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
+use crate::objects::Objects;
 use crate::op::{Kernel, Op};
 use crate::port::Port;
-use crate::process::Process;
 use crate::tuning::MAPPED_BYTES;
 
 /// The bytes of a block if they are few and one run of memory at its address, or none at all.
@@ -58,7 +58,7 @@ fn flat_board(state: &Comm, collective: Collective, bytes: i64) -> Option<BoardI
     (by_cost.way(collective, bytes) == Way::Flat).then_some(board)
 }
 
-impl<P: Port> Process<P> {
+impl Objects {
     /// This process's place at the board of `comm`, if all members take the algorithm `board` for a call with so many
     /// bytes (as the table of rules counts them) for each of so many members.
     #[inline]
@@ -104,7 +104,7 @@ impl<P: Port> Process<P> {
     #[inline(never)]
     fn find_kernel(&self, op: OpHandle, datatype: DatatypeHandle) -> Option<Kernel> {
         let Op::Builtin(builtin) = self.op(op).ok()? else { return None };
-        let kernel = builtin.kernel(self.committed(datatype).ok()?).ok()?;
+        let kernel = builtin.kernel(self.datatypes.committed(datatype).ok()?).ok()?;
         self.kernel_found.set(Some((op, datatype, kernel)));
         Some(kernel)
     }

@@ -217,7 +217,7 @@ impl<P: Port> Entry<'_, P> {
         }
         self.begun.forget(board);
         self.comm_mut(comm)?.board = BoardState::None;
-        let meeting = self.barrier(comm)?;
+        let meeting = self.calls().barrier(comm)?;
         let request = self.begin(&meeting)?;
         self.closing.push((request, board));
         self.close_boards();

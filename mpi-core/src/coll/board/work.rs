@@ -135,7 +135,7 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn looks_in_turn(&mut self, seat: Seat, work: &impl Work<P>, yielded: bool) -> u32 {
         let Some(awaited) = work.awaited() else { return 0 };
         let process: &mut Process<P> = self;
-        let Some(state) = process.comms.find(seat.comm) else { return 0 };
+        let Some(state) = process.objects.comms.find(seat.comm) else { return 0 };
         if state.beside.contains(&awaited) {
             return 0;
         }

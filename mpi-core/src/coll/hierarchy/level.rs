@@ -8,6 +8,7 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::group::Group;
 use crate::handle::CommHandle;
+use crate::objects::Objects;
 use crate::port::Port;
 
 /// A communicator's groups, where there are several and not all have one process only.
@@ -21,7 +22,7 @@ pub(crate) struct Level {
     pub(crate) across: CommHandle,
 }
 
-impl<P: Port> Entry<'_, P> {
+impl Objects {
     /// Notes what nodes `comm` has, of which the first rank of each one's is told, the same at all processes.
     pub(in crate::coll) fn take_nodes(&mut self, comm: CommHandle, firsts: &[u32]) -> Result<()> {
         let Some(nodes) = Groups::new(firsts) else { return Ok(()) };
@@ -59,7 +60,9 @@ impl<P: Port> Entry<'_, P> {
         self.comm_mut(comm)?.level = Some(Arc::new(level));
         Ok(())
     }
+}
 
+impl<P: Port> Entry<'_, P> {
     /// Frees the communicators of `comm`'s level.
     pub(crate) fn leave_level(&mut self, comm: CommHandle) -> Result<()> {
         let Some(level) = self.comm_mut(comm)?.level.take() else { return Ok(()) };

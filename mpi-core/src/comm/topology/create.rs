@@ -14,10 +14,10 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::CommHandle;
+use crate::objects::Objects;
 use crate::port::Port;
-use crate::process::Process;
 
-impl<P: Port> Process<P> {
+impl Objects {
     /// `MPI_Cart_map` (§8.5.8): the rank that this process has in such a grid.
     pub fn cart_map(&self, comm: CommHandle, dims: Vec<i32>, periods: Vec<bool>) -> Result<i32> {
         let state = self.intracomm(comm, "comm")?;
@@ -31,6 +31,11 @@ impl<P: Port> Process<P> {
         let nodes = nodes(index.len(), state.size())?;
         Graph::new(index, edges)?;
         Ok(mapped(state.rank, nodes))
+    }
+
+    fn attach(&mut self, comm: CommHandle, topology: Topology) -> Result<CommHandle> {
+        self.comm_mut(comm)?.topology = Some(Arc::new(topology));
+        Ok(comm)
     }
 }
 
@@ -125,10 +130,5 @@ impl<P: Port> Entry<'_, P> {
             return Ok(made);
         }
         self.attach(made, topology)
-    }
-
-    fn attach(&mut self, comm: CommHandle, topology: Topology) -> Result<CommHandle> {
-        self.comm_mut(comm)?.topology = Some(Arc::new(topology));
-        Ok(comm)
     }
 }

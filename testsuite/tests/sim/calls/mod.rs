@@ -142,29 +142,30 @@ pub(crate) fn prepare(mpi: &SimEntry<'_>, call: &Call, memory: &mut Memory) -> P
         Varied { buf, counts, displs, datatypes }
     };
     let at_root = |varied| (me == call.root).then_some(varied);
+    let calls = mpi.calls();
     match call.collective {
-        Collective::Barrier => mpi.barrier(comm),
-        Collective::Bcast => mpi.bcast(into, root, comm),
-        Collective::Gather => mpi.gather(out, into, root, comm),
-        Collective::Gatherv => mpi.gatherv(own(send), at_root(varied(recv, 1)), root, comm),
-        Collective::Scatter => mpi.scatter(out, into, root, comm),
-        Collective::Scatterv => mpi.scatterv(at_root(varied(send, 0)), own(recv), root, comm),
-        Collective::Allgather => mpi.allgather(out, into, comm),
-        Collective::Allgatherv => mpi.allgatherv(own(send), varied(recv, 1), comm),
-        Collective::Alltoall => mpi.alltoall(out, into, comm),
+        Collective::Barrier => calls.barrier(comm),
+        Collective::Bcast => calls.bcast(into, root, comm),
+        Collective::Gather => calls.gather(out, into, root, comm),
+        Collective::Gatherv => calls.gatherv(own(send), at_root(varied(recv, 1)), root, comm),
+        Collective::Scatter => calls.scatter(out, into, root, comm),
+        Collective::Scatterv => calls.scatterv(at_root(varied(send, 0)), own(recv), root, comm),
+        Collective::Allgather => calls.allgather(out, into, comm),
+        Collective::Allgatherv => calls.allgatherv(own(send), varied(recv, 1), comm),
+        Collective::Alltoall => calls.alltoall(out, into, comm),
         Collective::Alltoallv | Collective::Alltoallw => {
-            mpi.alltoallv(Some(varied(send, 0)), varied(recv, 1), comm)
+            calls.alltoallv(Some(varied(send, 0)), varied(recv, 1), comm)
         }
-        Collective::Reduce => mpi.reduce_to(send, recv, len, INT64, SUM, root, comm),
-        Collective::Allreduce => mpi.allreduce(send, recv, len, INT64, SUM, comm),
+        Collective::Reduce => calls.reduce_to(send, recv, len, INT64, SUM, root, comm),
+        Collective::Allreduce => calls.allreduce(send, recv, len, INT64, SUM, comm),
         Collective::ReduceScatter => {
-            mpi.reduce_scatter(send, recv, &memory.counts[0], INT64, SUM, comm)
+            calls.reduce_scatter(send, recv, &memory.counts[0], INT64, SUM, comm)
         }
         Collective::ReduceScatterBlock => {
-            mpi.reduce_scatter_block(send, recv, len, INT64, SUM, comm)
+            calls.reduce_scatter_block(send, recv, len, INT64, SUM, comm)
         }
-        Collective::Scan => mpi.scan(send, recv, len, INT64, SUM, comm, false),
-        Collective::Exscan => mpi.scan(send, recv, len, INT64, SUM, comm, true),
+        Collective::Scan => calls.scan(send, recv, len, INT64, SUM, comm, false),
+        Collective::Exscan => calls.scan(send, recv, len, INT64, SUM, comm, true),
     }
     .unwrap_or_else(|error| panic!("{call:?}: {error}"))
 }
