@@ -45,6 +45,12 @@ impl<'a, P: Port> Entry<'a, P> {
         Entry { process, borrowed: PhantomData }
     }
 
+    /// The same call once more, for a view of it.
+    #[inline(always)]
+    pub(crate) fn again(&mut self) -> Entry<'_, P> {
+        Entry { process: self.process, borrowed: PhantomData }
+    }
+
     /// Runs the program's code. It may enter the library again, so every handle has to be looked
     /// up anew afterwards; only what was called is what it was before.
     pub fn call_out<R>(&mut self, code: impl FnOnce(&dyn UserCode) -> R) -> R {

@@ -236,11 +236,9 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
         Form::Run => "cx.run(&prepared)".to_owned(),
         Form::Begin => {
             let described = format!("{call}.and_then(|prepared| cx.begin(&prepared))");
-            let begun = match (name.strip_prefix('i'), arguments.last()) {
-                (Some(name), Some(comm)) if procedure.fast => {
-                    let fast = format!(
-                        "cx.begin_fast({comm}, |entry| entry.fast_{name}::<true>({list}))?"
-                    );
+            let begun = match name.strip_prefix('i') {
+                Some(name) if procedure.fast => {
+                    let fast = format!("cx.begin_fast(|entry| entry.fast_{name}::<true>({list}))?");
                     format!("match {fast} {{\nSome(made) => Ok(made),\nNone => {described},\n}}")
                 }
                 _ => described,

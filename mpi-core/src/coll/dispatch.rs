@@ -31,7 +31,7 @@ impl<P: Port> Entry<'_, P> {
         let mut choice = self.choose(call, Form::Blocking)?;
         if choice.algorithm.is_board() {
             match self.seat(call.comm)? {
-                Some(seat) => return self.run_on_board(seat, call, choice.algorithm),
+                Some(seat) => return self.at(seat).run_on_board(call, choice.algorithm),
                 // It has been tried, so that now it is known which nodes there are.
                 None => choice = self.choose(call, Form::Blocking)?,
             }
@@ -52,7 +52,7 @@ impl<P: Port> Entry<'_, P> {
         let mut choice = self.choose(call, Form::Blocking)?;
         if choice.algorithm.is_board() {
             match self.seat(call.comm)? {
-                Some(seat) => return self.over_board(seat, |_| Err(why.clone())),
+                Some(seat) => return self.at(seat).over_board(|_| Err(why.clone())),
                 None => choice = self.choose(call, Form::Blocking)?,
             }
         }

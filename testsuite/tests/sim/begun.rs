@@ -229,7 +229,7 @@ fn a_result_in_place_waits_for_the_room_of_its_contribution() {
             }
             let mut sum = me + 1;
             let (own, recv) = (UserBuffer::IN_PLACE, UserBuffer((&raw mut sum).cast()));
-            let begun = mpi.begin_fast(COMM_WORLD, |mpi| match fast {
+            let begun = mpi.begin_fast(|mpi| match fast {
                 true => mpi.fast_allreduce::<true>(own, recv, 1, INT64, SUM, COMM_WORLD),
                 false => Ok(false),
             });

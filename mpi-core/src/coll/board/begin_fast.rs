@@ -5,23 +5,20 @@
 //! has ended already, or of one that is queued with what was left; or nothing happened.
 
 use super::begun::Errand;
-use super::fold::Fold;
-use super::message::{Incoming, Outgoing};
-use super::seat::Seat;
-use super::task::Task;
+use super::message::Incoming;
+use super::seat::AtBoard;
 use super::transfer::Transfer;
 use super::work::WaitFor;
 use crate::entry::Entry;
 use crate::error::Result;
-use crate::handle::{CommHandle, RequestHandle};
+use crate::handle::RequestHandle;
 use crate::port::Port;
 
 impl<P: Port> Entry<'_, P> {
-    /// Begins a collective on `comm` by its fast path; `None` if that declined, or others are under way.
+    /// Begins a collective by its fast path; `None` if that declined, or others are under way.
     #[inline(always)]
     pub fn begin_fast(
         &mut self,
-        comm: CommHandle,
         fast: impl FnOnce(&mut Self) -> Result<bool>,
     ) -> Result<Option<RequestHandle>> {
         if !self.begun.is_empty() {
@@ -32,60 +29,48 @@ impl<P: Port> Entry<'_, P> {
         self.begun.starting = false;
         match self.begun.left.take() {
             None => outcome.map(|done| done.then_some(self.vci.sent)),
-            Some(left) => self.keep_left(comm, left, outcome).map(Some),
+            Some((seat, left)) => self.at(seat).keep_left(left, outcome).map(Some),
         }
     }
+}
 
+impl<P: Port> AtBoard<'_, P> {
     /// The request of an operation that has begun and left something.
     #[inline(never)]
-    fn keep_left(
-        &mut self,
-        comm: CommHandle,
-        left: Box<Transfer>,
-        outcome: Result<bool>,
-    ) -> Result<RequestHandle> {
-        let (state, seat) = (self.comm(comm)?, left.seat());
+    fn keep_left(&mut self, left: Box<Transfer>, outcome: Result<bool>) -> Result<RequestHandle> {
+        let state = self.entry.comm(self.seat.comm)?;
         let number = state.collective_number.wrapping_sub(1) & i32::MAX as u32;
         let what = (state.context + 1, number as i32);
         let request = match outcome {
-            Ok(_) => self.new_request(comm),
+            Ok(_) => self.new_request(),
             // The others have been told.
             Err(error) => Err(error),
         };
         match request {
-            Ok(request) => Ok(self.enqueue(seat, Errand { transfer: left, request, what }, false)),
+            Ok(request) => Ok(self.enqueue(Errand { transfer: left, request, what }, false)),
             Err(error) => {
                 left.end(self);
-                self.renounce(seat, error.class())?;
+                self.renounce(error.class())?;
                 Err(error)
             }
         }
     }
 
-    /// What the operation that begins has left so far.
-    fn left(&mut self, seat: Seat) -> &mut Transfer {
-        let left = match self.begun.left.take() {
-            Some(left) => left,
-            None => self.begun.transfer(seat),
+    /// What the operation that begins leaves: a message for which there is no room, one that has not come, or a
+    /// reduction of what has not come from everyone, or whose result would overwrite what has not gone out.
+    pub(super) fn left(&mut self) -> &mut Transfer {
+        let begun = &mut self.entry.begun;
+        let left = match begun.left.take() {
+            Some((_, left)) => left,
+            None => begun.transfer(),
         };
-        self.begun.left.insert(left)
-    }
-
-    /// Leaves a message for which there is no room.
-    pub(super) fn leave_write(&mut self, seat: Seat, message: Outgoing) {
-        self.left(seat).send(message);
+        &mut begun.left.insert((self.seat, left)).1
     }
 
     /// Leaves a message that has not come.
-    pub(super) fn leave_read(&mut self, seat: Seat, message: Incoming, wait_for: WaitFor) {
-        let left = self.left(seat);
+    pub(super) fn leave_read(&mut self, message: Incoming, wait_for: WaitFor) {
+        let left = self.left();
         left.receive(message);
         left.come_short(matches!(wait_for, WaitFor::Each(_)));
-    }
-
-    /// Leaves a reduction of what has not come from everyone, or whose result would overwrite what has not gone out.
-    pub(super) fn leave_fold(&mut self, seat: Seat, task: Task) {
-        let fold = Fold::new(self, seat, task);
-        self.left(seat).reduce(fold);
     }
 }

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use super::seat::{BoardState, Seat, failed_before};
+use super::seat::{AtBoard, BoardState, Seat, failed_before};
 use super::transfer::Transfer;
 use super::work::{Step, Work, polls};
 use crate::boards::BoardId;
@@ -17,7 +17,7 @@ use crate::coll::menu::Algorithm;
 use crate::coll::prepared::Prepared;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::handle::{CommHandle, RequestHandle};
+use crate::handle::RequestHandle;
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request};
@@ -35,7 +35,7 @@ pub(crate) struct Begun {
     /// What runs now only begins: nothing may be waited for.
     pub(super) starting: bool,
     /// What that has left.
-    pub(super) left: Option<Box<Transfer>>,
+    pub(super) left: Option<(Seat, Box<Transfer>)>,
     /// One that has ended, for its lists.
     spare: Option<Box<Transfer>>,
 }
@@ -91,8 +91,8 @@ impl Begun {
         request: RequestHandle,
     ) -> Option<u32> {
         let has = |queue: &&Queue| queue.errands.iter().any(|errand| errand.request == request);
-        let first = self.queues.iter().find(has)?.errands.front()?;
-        first.transfer.held_up_by(process)
+        let queue = self.queues.iter().find(has)?;
+        queue.errands.front()?.transfer.held_up_by(queue.seat, process)
     }
 
     fn queue(&mut self, board: BoardId) -> Option<&mut Queue> {
@@ -105,9 +105,9 @@ impl Begun {
     }
 
     /// Room for what an operation does.
-    pub(super) fn transfer(&mut self, seat: Seat) -> Box<Transfer> {
-        let Some(mut spare) = self.spare.take() else { return Box::new(Transfer::new(seat)) };
-        spare.be_for(seat);
+    pub(super) fn transfer(&mut self) -> Box<Transfer> {
+        let mut spare = self.spare.take().unwrap_or_default();
+        spare.begin_anew();
         spare
     }
 
@@ -131,11 +131,12 @@ impl<P: Port> Process<P> {
         let mut moved = false;
         for queue in queues.iter_mut().filter(|queue| !queue.errands.is_empty()) {
             let before = queue.errands.len();
-            match entry.advance(queue, slept) {
+            let mut at = entry.at(queue.seat);
+            match queue.advance(&mut at, slept) {
                 Ok(any) => moved |= any,
                 Err(error) => {
                     moved = true;
-                    entry.abandon(queue, &error);
+                    queue.abandon(&mut at, &error);
                 }
             }
             entry.begun.count -= before - queue.errands.len();
@@ -169,7 +170,7 @@ impl<P: Port> Entry<'_, P> {
         let queues = std::mem::take(&mut self.begun.queues);
         let firsts = queues.iter().filter_map(|queue| Some((queue.seat, queue.errands.front()?)));
         let looks = firsts.map(|(seat, first)| match seat.crowded {
-            true => self.looks_in_turn(seat, &*first.transfer, yielded),
+            true => self.at(seat).looks_in_turn(&*first.transfer, yielded),
             false => 0,
         });
         let looks = looks.min().unwrap_or(0);
@@ -197,38 +198,40 @@ impl<P: Port> Entry<'_, P> {
         self.next_call(call.comm)?;
         // Behind others it waits for its turn.
         let behind = self.begun.first(board).is_some();
-        match self.set_out(seat, call, algorithm, behind) {
+        let mut at = self.at(seat);
+        match at.set_out(call, algorithm, behind) {
             Ok(Some((transfer, request))) => {
-                Ok(self.enqueue(seat, Errand { transfer, request, what }, behind))
+                Ok(at.enqueue(Errand { transfer, request, what }, behind))
             }
             Ok(None) => Ok(self.vci.sent),
             Err(error) => {
-                self.renounce(seat, error.class())?;
+                at.renounce(error.class())?;
                 Err(error)
             }
         }
     }
+}
 
+impl<P: Port> AtBoard<'_, P> {
     /// Does all of an operation that can be done now; what is left of it, and its request.
     fn set_out(
         &mut self,
-        seat: Seat,
         call: &Prepared,
         algorithm: Algorithm,
         behind: bool,
     ) -> Result<Option<(Box<Transfer>, RequestHandle)>> {
-        self.begun.starting = true;
-        let described = self.describe(seat, call, algorithm);
-        self.begun.starting = false;
+        self.entry.begun.starting = true;
+        let described = self.describe(call, algorithm);
+        self.entry.begun.starting = false;
         let mut transfer = described?;
         transfer.begin(self, behind);
-        let outcome = if behind { Ok(Step::Stuck) } else { self.as_far_as_it_goes(&mut transfer) };
+        let outcome = if behind { Ok(Step::Stuck) } else { transfer.go_on(self) };
         let request = match outcome {
             Ok(Step::Done) => {
                 transfer.end(self);
                 return Ok(None);
             }
-            Ok(_) => self.new_request(call.comm),
+            Ok(_) => self.new_request(),
             Err(error) => Err(error),
         };
         match request {
@@ -241,79 +244,71 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// A request for an operation that has begun and not ended.
-    pub(super) fn new_request(&mut self, comm: CommHandle) -> Result<RequestHandle> {
-        let request = Request::active(Operation::Collective, Owner::Program, comm);
-        self.vci.requests.insert(request)
+    pub(super) fn new_request(&mut self) -> Result<RequestHandle> {
+        let request = Request::active(Operation::Collective, Owner::Program, self.seat.comm);
+        self.entry.vci.requests.insert(request)
     }
 
-    /// Does all that can be done now.
-    pub(super) fn as_far_as_it_goes(&mut self, transfer: &mut Transfer) -> Result<Step> {
-        let mut outcome = Step::Stuck;
-        loop {
-            match transfer.step(self)? {
-                Step::Done => return Ok(Step::Done),
-                Step::Moved => outcome = Step::Moved,
-                Step::Stuck => return Ok(outcome),
-            }
-        }
-    }
-
-    pub(super) fn enqueue(&mut self, seat: Seat, errand: Errand, behind: bool) -> RequestHandle {
-        let request = errand.request;
-        self.begun.count += 1;
-        match self.begun.queue(seat.board) {
+    pub(super) fn enqueue(&mut self, errand: Errand, behind: bool) -> RequestHandle {
+        let (seat, request) = (self.seat, errand.request);
+        let begun = &mut self.entry.begun;
+        begun.count += 1;
+        match begun.queue(seat.board) {
             Some(queue) => queue.errands.push_back(errand),
             None => {
                 let errands = VecDeque::from([errand]);
-                self.begun.queues.push(Queue { seat, errands, written: 0, idle: 0 });
+                begun.queues.push(Queue { seat, errands, written: 0, idle: 0 });
             }
         }
         if behind {
-            self.go_on();
+            self.entry.go_on();
         }
         request
     }
 
     /// Lets everything end that is under way on a board.
     #[cold]
-    pub(super) fn finish_begun(&mut self, seat: Seat) -> Result<()> {
+    pub(super) fn finish_begun(&mut self) -> Result<()> {
+        let seat = self.seat;
         let first = |process: &Process<P>| process.begun.first(seat.board);
         let call = |process: &Process<P>| process.waits_for_requests(first(process));
-        self.block_in(call, |process| first(process).is_none());
-        match self.comm(seat.comm)?.board {
+        self.entry.block_in(call, |process| first(process).is_none());
+        match self.entry.comm(seat.comm)?.board {
             BoardState::Failed(class) => Err(failed_before(class)),
             _ => Ok(()),
         }
     }
+}
 
+impl Queue {
     /// Does what can be done now on one board; whether that was anything.
-    fn advance(&mut self, queue: &mut Queue, slept: bool) -> Result<bool> {
+    fn advance<P: Port>(&mut self, at: &mut AtBoard<'_, P>, slept: bool) -> Result<bool> {
         let mut moved = false;
-        while let Some(first) = queue.errands.front_mut() {
-            let outcome = self.as_far_as_it_goes(&mut first.transfer)?;
+        while let Some(first) = self.errands.front_mut() {
+            let outcome = first.transfer.go_on(at)?;
             moved |= outcome != Step::Stuck;
             if outcome != Step::Done {
                 break;
             }
-            if let Some(done) = queue.errands.pop_front() {
-                queue.written = queue.written.saturating_sub(1);
-                done.transfer.end(self);
-                self.vci.complete(done.request, None);
+            if let Some(done) = self.errands.pop_front() {
+                self.written = self.written.saturating_sub(1);
+                done.transfer.end(at);
+                at.entry.vci.complete(done.request, None);
             }
         }
-        while let Some(next) = queue.errands.get_mut(queue.written) {
-            moved |= queue.written > 0 && next.transfer.write(self);
+        while let Some(next) = self.errands.get_mut(self.written) {
+            moved |= self.written > 0 && next.transfer.write(at);
             if !next.transfer.has_written() {
                 break;
             }
-            queue.written += 1;
+            self.written += 1;
         }
         if moved {
-            queue.idle = 0;
-        } else if let Some(first) = queue.errands.front_mut() {
-            queue.idle = queue.idle.wrapping_add(1);
-            if slept || queue.idle.is_multiple_of(POLLS_PER_CHECK * LOOKS_PER_POLL) {
-                self.check_members(queue.seat, &mut *first.transfer)?;
+            self.idle = 0;
+        } else if let Some(first) = self.errands.front_mut() {
+            self.idle = self.idle.wrapping_add(1);
+            if slept || self.idle.is_multiple_of(POLLS_PER_CHECK * LOOKS_PER_POLL) {
+                at.check_members(&mut *first.transfer)?;
             }
         }
         Ok(moved)
@@ -321,12 +316,12 @@ impl<P: Port> Entry<'_, P> {
 
     /// An operation failed, and so do all behind it.
     #[cold]
-    fn abandon(&mut self, queue: &mut Queue, error: &Error) {
+    fn abandon<P: Port>(&mut self, at: &mut AtBoard<'_, P>, error: &Error) {
         // Where the communicator is gone nobody is left to be told.
-        let _ = self.renounce(queue.seat, error.class());
-        for errand in queue.errands.drain(..) {
-            errand.transfer.end(self);
-            self.vci.complete(errand.request, Some(error.clone()));
+        let _ = at.renounce(error.class());
+        for errand in self.errands.drain(..) {
+            errand.transfer.end(at);
+            at.entry.vci.complete(errand.request, Some(error.clone()));
         }
     }
 }

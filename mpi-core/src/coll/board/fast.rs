@@ -10,7 +10,7 @@
 #![allow(clippy::too_many_arguments)]
 
 use super::message::copy_run;
-use super::seat::{BoardState, Seat};
+use super::seat::{AtBoard, BoardState, Seat};
 use super::task::{Job, Streams};
 use super::work::WaitFor;
 use crate::boards::{Audience, BoardId, Source};
@@ -116,7 +116,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn fast_barrier<const BEGINS: bool>(&mut self, comm: CommHandle) -> Result<bool> {
         let seat = self.fast_seat(Collective::Barrier, comm, |_| 0);
         let Some(seat) = seat else { return Ok(false) };
-        self.over_board(seat, |entry| entry.meet_at_board(seat)).map(|()| true)
+        self.at(seat).over_board(AtBoard::meet_at_board).map(|()| true)
     }
 
     /// `MPI_BCAST` (§6.4).
@@ -132,14 +132,14 @@ impl<P: Port> Entry<'_, P> {
         let Some(len) = short(buffer, count, datatype) else { return Ok(false) };
         let at = self.fast_seat_at(root, Collective::Bcast, comm, |_| len);
         let Some((seat, root)) = at else { return Ok(false) };
-        let run = |entry: &mut Self| {
-            entry.gives(seat, root)?;
+        let run = |at: &mut AtBoard<'_, P>| {
+            at.gives(root)?;
             match root == seat.rank {
-                true => entry.write_run(seat, Audience::Everyone, buffer, len),
-                false => entry.read_run(seat, Source::Public(root), buffer, len, WaitFor::Root),
+                true => at.write_run(Audience::Everyone, buffer, len),
+                false => at.read_run(Source::Public(root), buffer, len, WaitFor::Root),
             }
         };
-        self.over_board(seat, run).map(|()| true)
+        self.at(seat).over_board(run).map(|()| true)
     }
 
     /// `MPI_GATHER` (§6.5).
@@ -165,15 +165,15 @@ impl<P: Port> Entry<'_, P> {
         {
             return Ok(false);
         }
-        let run = |entry: &mut Self| {
+        let run = |at: &mut AtBoard<'_, P>| {
             if !is_root {
-                return entry.write_run(seat, Audience::One(root), sendbuf, len);
+                return at.write_run(Audience::One(root), sendbuf, len);
             }
-            entry.takes(seat)?;
+            at.takes()?;
             copy_run(sendbuf, block(recvbuf, root, len), len);
-            entry.read_blocks(seat, Source::Private, recvbuf, len)
+            at.read_blocks(Source::Private, recvbuf, len)
         };
-        self.over_board(seat, run).map(|()| true)
+        self.at(seat).over_board(run).map(|()| true)
     }
 
     /// `MPI_SCATTER` (§6.6).
@@ -199,16 +199,16 @@ impl<P: Port> Entry<'_, P> {
         {
             return Ok(false);
         }
-        let run = |entry: &mut Self| {
-            entry.gives(seat, root)?;
+        let run = |at: &mut AtBoard<'_, P>| {
+            at.gives(root)?;
             if !is_root {
-                return entry.read_run(seat, Source::Private(root), recvbuf, len, WaitFor::Root);
+                return at.read_run(Source::Private(root), recvbuf, len, WaitFor::Root);
             }
-            entry.write_blocks(seat, sendbuf, len)?;
+            at.write_blocks(sendbuf, len)?;
             copy_run(block(sendbuf, root, len), recvbuf, len);
             Ok(())
         };
-        self.over_board(seat, run).map(|()| true)
+        self.at(seat).over_board(run).map(|()| true)
     }
 
     /// `MPI_ALLGATHER` (§6.7).
@@ -229,12 +229,12 @@ impl<P: Port> Entry<'_, P> {
         let seat = self.fast_seat(Collective::Allgather, comm, |size| len * size);
         let seat = seat.filter(|seat| !is_within(sendbuf, recvbuf, len, seat.size));
         let Some(seat) = seat else { return Ok(false) };
-        let run = |entry: &mut Self| {
-            entry.write_run(seat, Audience::Everyone, sendbuf, len)?;
+        let run = |at: &mut AtBoard<'_, P>| {
+            at.write_run(Audience::Everyone, sendbuf, len)?;
             copy_run(sendbuf, block(recvbuf, seat.rank, len), len);
-            entry.read_blocks(seat, Source::Public, recvbuf, len)
+            at.read_blocks(Source::Public, recvbuf, len)
         };
-        self.over_board(seat, run).map(|()| true)
+        self.at(seat).over_board(run).map(|()| true)
     }
 
     /// `MPI_ALLTOALL` (§6.8).
@@ -254,12 +254,12 @@ impl<P: Port> Entry<'_, P> {
         let Some(len) = len.filter(|_| sendbuf != recvbuf) else { return Ok(false) };
         let seat = self.fast_seat(Collective::Alltoall, comm, |size| len * size);
         let Some(seat) = seat else { return Ok(false) };
-        let run = |entry: &mut Self| {
-            entry.write_blocks(seat, sendbuf, len)?;
+        let run = |at: &mut AtBoard<'_, P>| {
+            at.write_blocks(sendbuf, len)?;
             copy_run(block(sendbuf, seat.rank, len), block(recvbuf, seat.rank, len), len);
-            entry.read_blocks(seat, Source::Private, recvbuf, len)
+            at.read_blocks(Source::Private, recvbuf, len)
         };
-        self.over_board(seat, run).map(|()| true)
+        self.at(seat).over_board(run).map(|()| true)
     }
 
     /// `MPI_REDUCE` (§6.9.1).
@@ -286,14 +286,14 @@ impl<P: Port> Entry<'_, P> {
         let Some(kernel) = kernel else { return Ok(false) };
         let unit = dense_size(datatype.raw()) as usize;
         let job = Job { seat, kernel, unit, own, recv: recvbuf };
-        let run = |entry: &mut Self| match root == seat.rank {
+        let run = |at: &mut AtBoard<'_, P>| match root == seat.rank {
             true => {
-                entry.takes(seat)?;
-                entry.fold_all(job, len)
+                at.takes()?;
+                at.fold_all(job, len)
             }
-            false => entry.write_run(seat, Audience::One(root), own, len),
+            false => at.write_run(Audience::One(root), own, len),
         };
-        self.over_board(seat, run).map(|()| true)
+        self.at(seat).over_board(run).map(|()| true)
     }
 
     /// `MPI_ALLREDUCE` (§6.9.6).
@@ -316,33 +316,31 @@ impl<P: Port> Entry<'_, P> {
         let Some(kernel) = self.fast_kernel(op, datatype) else { return Ok(false) };
         let unit = dense_size(datatype.raw()) as usize;
         let job = Job { seat, kernel, unit, own, recv: recvbuf };
-        let run = |entry: &mut Self| {
-            entry.write_run(seat, Audience::Everyone, own, len)?;
+        let run = |at: &mut AtBoard<'_, P>| {
+            at.write_run(Audience::Everyone, own, len)?;
             let mut task = job.all(len, Streams::Public);
             task.follows = own == recvbuf;
-            entry.fold_in(seat, task, recvbuf)
+            at.fold_in(task, recvbuf)
         };
-        self.over_board(seat, run).map(|()| true)
+        self.at(seat).over_board(run).map(|()| true)
     }
+}
 
+impl<P: Port> AtBoard<'_, P> {
+    /// Writes each other member its block.
     #[inline]
-    fn write_blocks(&mut self, seat: Seat, at: UserBuffer, len: usize) -> Result<()> {
-        for rank in seat.others() {
-            self.write_run(seat, Audience::One(rank), block(at, rank, len), len)?;
+    fn write_blocks(&mut self, at: UserBuffer, len: usize) -> Result<()> {
+        for rank in self.seat.others() {
+            self.write_run(Audience::One(rank), block(at, rank, len), len)?;
         }
         Ok(())
     }
 
+    /// Reads each other member's block.
     #[inline]
-    fn read_blocks(
-        &mut self,
-        seat: Seat,
-        from: fn(u32) -> Source,
-        at: UserBuffer,
-        len: usize,
-    ) -> Result<()> {
-        for rank in seat.others() {
-            self.read_run(seat, from(rank), block(at, rank, len), len, WaitFor::Each(from))?;
+    fn read_blocks(&mut self, from: fn(u32) -> Source, at: UserBuffer, len: usize) -> Result<()> {
+        for rank in self.seat.others() {
+            self.read_run(from(rank), block(at, rank, len), len, WaitFor::Each(from))?;
         }
         Ok(())
     }

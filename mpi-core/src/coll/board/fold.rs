@@ -5,13 +5,12 @@
 use std::ops::Range;
 
 use super::message::Outgoing;
-use super::seat::Seat;
+use super::seat::{AtBoard, Seat};
 use super::task::Task;
 use crate::boards::{Audience, Boards, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::coll::memory::no_room;
 use crate::datatype::Packer;
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 use crate::room::Room;
@@ -50,23 +49,23 @@ pub(super) struct Fold {
 }
 
 impl Fold {
-    pub(super) fn new<P: Port>(entry: &mut Entry<'_, P>, seat: Seat, task: Task) -> Fold {
+    pub(super) fn new<P: Port>(at: &mut AtBoard<'_, P>, task: Task) -> Fold {
         let told = task.to.or(task.follows.then_some(Audience::Everyone));
         let most = match told {
-            Some(to) => entry.port.memory().piece_max(seat.board, to).min(FOLD_TILE_BYTES),
+            Some(to) => at.piece_max(to).min(FOLD_TILE_BYTES),
             None => FOLD_TILE_BYTES,
         };
         let tile = (most / task.unit).max(1) * task.unit;
-        let mut scratch = std::mem::take(&mut entry.board_scratch);
+        let mut scratch = std::mem::take(&mut at.entry.board_scratch);
         scratch.taken.clear();
-        scratch.taken.resize(seat.size as usize, 0);
-        let mut fold = Fold::at_start(seat, task, tile, scratch);
+        scratch.taken.resize(at.seat.size as usize, 0);
+        let mut fold = Fold::at_start(at.seat, task, tile, scratch);
         let longest = tile.min(task.len);
         if task.into.is_none() {
             fold.scratch.result.of(longest);
         }
         let in_place = task.into.is_some_and(|into| std::ptr::eq(into, task.own));
-        fold.saves = in_place && fold.nth(0) != seat.rank;
+        fold.saves = in_place && fold.nth(0) != at.seat.rank;
         if fold.saves {
             fold.scratch.own.of(longest);
         }
@@ -93,8 +92,8 @@ impl Fold {
     }
 
     /// Gives the memory back.
-    pub(super) fn give_back<P: Port>(self, entry: &mut Entry<'_, P>) {
-        entry.board_scratch = self.scratch;
+    pub(super) fn give_back<P: Port>(self, at: &mut AtBoard<'_, P>) {
+        at.entry.board_scratch = self.scratch;
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -122,14 +121,12 @@ impl Fold {
     }
 
     /// Whether the operand of `rank` is due and has not come.
-    pub(super) fn lacks<P: Port>(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
+    pub(super) fn lacks<P: Port>(&self, at: &mut AtBoard<'_, P>, rank: u32) -> bool {
         let due = self.nth((self.stage + 1).min(self.terms - 1)) == rank
             || self.stage == 0 && self.nth(0) == rank;
         let open = !self.is_done() && self.stage + 1 < self.terms.max(2);
         let from = self.source(rank);
-        open && due
-            && rank != self.seat.rank
-            && entry.port.memory_mut().read_piece(self.seat.board, from).is_none()
+        open && due && rank != self.seat.rank && at.read_piece(from).is_none()
     }
 
     /// Whether nothing is overwritten that has to go out first; `left` bytes have not gone yet.
@@ -166,20 +163,16 @@ impl Fold {
     }
 
     /// Reduces one stage of one tile, or tells a tile that is done if `free`; whether anything was done.
-    pub(super) fn advance<P: Port>(
-        &mut self,
-        entry: &mut Entry<'_, P>,
-        free: bool,
-    ) -> Result<bool> {
+    pub(super) fn advance<P: Port>(&mut self, at: &mut AtBoard<'_, P>, free: bool) -> Result<bool> {
         if self.is_done() {
             return Ok(false);
         }
         if self.stage + 1 >= self.terms.max(2) {
-            return Ok(self.pass_on(entry, free));
+            return Ok(self.pass_on(at, free));
         }
         let mut moved = false;
         while self.off < self.tile_len() {
-            let len = self.reduce(entry)?;
+            let len = self.reduce(at)?;
             if len == 0 {
                 return Ok(moved);
             }
@@ -189,17 +182,17 @@ impl Fold {
         self.off = 0;
         self.stage += 1;
         if self.stage + 1 >= self.terms.max(2) {
-            self.pass_on(entry, free);
+            self.pass_on(at, free);
         }
         Ok(true)
     }
 
     /// Reduces what is there of the current stage; returns how many bytes.
-    fn reduce<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<usize> {
+    fn reduce<P: Port>(&mut self, at: &mut AtBoard<'_, P>) -> Result<usize> {
         let into = self.result().wrapping_add(self.off);
         let (kernel, unit) = (self.task.kernel, self.task.unit);
         let rank = self.nth(if self.terms == 1 { 0 } else { self.stage + 1 });
-        let Some((left, mut len)) = self.operand(entry, rank)? else { return Ok(0) };
+        let Some((left, mut len)) = self.operand(at, rank)? else { return Ok(0) };
         if self.stage > 0 {
             // SAFETY: `len` bytes, whole elements, are there at both places.
             unsafe { kernel.reduce(left, into, len / unit) };
@@ -208,7 +201,7 @@ impl Fold {
             unsafe { std::ptr::copy(left, into, len) };
         } else {
             let first = self.nth(0);
-            let Some((right, there)) = self.operand(entry, first)? else { return Ok(0) };
+            let Some((right, there)) = self.operand(at, first)? else { return Ok(0) };
             len = len.min(there);
             // SAFETY: as above; an own operand that the result overwrites is the right one or saved. The result
             // is in the same place or, as the block of a reduce-scatter in place, begins before it.
@@ -218,14 +211,14 @@ impl Fold {
                     false => kernel.combine(left, right, into, len / unit),
                 }
             }
-            self.use_up(entry, first, len)?;
+            self.use_up(at, first, len)?;
         }
-        self.use_up(entry, rank, len)?;
+        self.use_up(at, rank, len)?;
         Ok(len)
     }
 
     /// Tells the finished tile and begins the next; whether there was room for that.
-    fn pass_on<P: Port>(&mut self, entry: &mut Entry<'_, P>, free: bool) -> bool {
+    fn pass_on<P: Port>(&mut self, at: &mut AtBoard<'_, P>, free: bool) -> bool {
         let len = self.tile_len();
         if let Some(to) = self.task.to {
             if !free {
@@ -233,7 +226,8 @@ impl Fold {
             }
             let last = self.base + len == self.task.len;
             let mut packer = Packer::contiguous(UserBuffer(self.result()), len as u64);
-            if !entry.port.memory_mut().write_piece(self.seat.board, to, &mut packer, len, last) {
+            if !at.entry.port.memory_mut().write_piece(self.seat.board, to, &mut packer, len, last)
+            {
                 return false;
             }
         }
@@ -264,14 +258,13 @@ pub(super) fn keep(at: UserBuffer, len: usize) -> Result<Vec<u8>> {
 
 /// A section of a contribution as a message.
 pub(super) fn section<P: Port>(
-    entry: &Entry<'_, P>,
-    seat: Seat,
+    at: &AtBoard<'_, P>,
     to: Audience,
-    at: UserBuffer,
+    from: UserBuffer,
     len: usize,
     unit: usize,
 ) -> Outgoing {
-    Outgoing::new(entry, seat, to, Packer::contiguous(at, len as u64), unit)
+    Outgoing::new(at, to, Packer::contiguous(from, len as u64), unit)
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! Single messages over a board: written and read in pieces.
 #![allow(unsafe_code)]
 
-use super::seat::Seat;
+use super::seat::{AtBoard, Seat};
 use super::work::{Step, WaitFor, Work};
 use crate::boards::{Audience, Boards, Copying, Piece, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::coll::mismatch::too_long;
 use crate::datatype::{Packer, Unpacker};
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 use crate::process::Process;
@@ -44,27 +43,25 @@ pub(super) struct Outgoing {
 impl Outgoing {
     /// A message in pieces of whole units; an empty one is none.
     pub(super) fn new<P: Port>(
-        entry: &Entry<'_, P>,
-        seat: Seat,
+        at: &AtBoard<'_, P>,
         to: Audience,
         source: Packer,
         unit: usize,
     ) -> Outgoing {
         let unit = unit.max(1);
-        let most = whole_units(entry.port.memory().piece_max(seat.board, to), unit);
+        let most = whole_units(at.piece_max(to), unit);
         let done = source.remaining() == 0;
         Outgoing { to, source, unit, most, way: Way::Written, done }
     }
 
     /// A message to those who write one at the same time, or copy something of their own first.
     pub(super) fn exchanged<P: Port>(
-        entry: &Entry<'_, P>,
-        seat: Seat,
+        at: &AtBoard<'_, P>,
         to: Audience,
         source: Packer,
     ) -> Outgoing {
-        let most = entry.port.memory().exchanged_max(seat.board, to);
-        Outgoing { most, ..Outgoing::new(entry, seat, to, source, 1) }
+        let most = at.entry.port.memory().exchanged_max(at.seat.board, to);
+        Outgoing { most, ..Outgoing::new(at, to, source, 1) }
     }
 
     /// An empty message.
@@ -84,20 +81,25 @@ impl Outgoing {
 
     /// Writes the next piece, if there is room; whether it did.
     #[inline]
-    pub(super) fn push<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> bool {
+    pub(super) fn push<P: Port>(&mut self, at: &mut AtBoard<'_, P>) -> bool {
         if self.done {
             return false;
         }
         if !matches!(self.way, Way::Written)
-            && let Some(moved) = self.show(entry, seat)
+            && let Some(moved) = self.show(at)
         {
             return moved;
         }
         let left = self.source.remaining();
         let len = left.min(self.most as u64) as usize;
         let last = len as u64 == left;
-        let written =
-            entry.port.memory_mut().write_piece(seat.board, self.to, &mut self.source, len, last);
+        let written = at.entry.port.memory_mut().write_piece(
+            at.seat.board,
+            self.to,
+            &mut self.source,
+            len,
+            last,
+        );
         self.done = written && last;
         if self.done && matches!(self.way, Way::Again(_)) {
             self.go_on_showing();
@@ -155,19 +157,18 @@ impl Incoming {
 
     /// Takes the next piece, if it has come; whether it did.
     #[inline]
-    pub(super) fn pull<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Result<bool> {
-        self.pull_at_most(entry, seat, u64::MAX)
+    pub(super) fn pull<P: Port>(&mut self, at: &mut AtBoard<'_, P>) -> Result<bool> {
+        self.pull_at_most(at, u64::MAX)
     }
 
     /// The same unless the piece is longer than that.
     #[inline]
     pub(super) fn pull_at_most<P: Port>(
         &mut self,
-        entry: &mut Entry<'_, P>,
-        seat: Seat,
+        at: &mut AtBoard<'_, P>,
         most: u64,
     ) -> Result<bool> {
-        let Some(piece) = entry.port.memory_mut().read_piece(seat.board, self.from) else {
+        let Some(piece) = at.read_piece(self.from) else {
             return Ok(false);
         };
         if piece.apart.max(piece.len as u64) > most {
@@ -175,11 +176,11 @@ impl Incoming {
         }
         let from = self.from;
         if piece.apart > 0 {
-            self.fetch(entry, seat, piece)?;
+            self.fetch(at, piece)?;
         } else {
-            self.take(entry, seat, piece);
+            self.take(at, piece);
         }
-        entry.port.memory_mut().consume_piece(seat.board, from);
+        at.consume_piece(from);
         if piece.last && self.beyond > 0 {
             return Err(too_long(self.from.rank(), self.beyond));
         }
@@ -187,13 +188,13 @@ impl Incoming {
     }
 
     #[inline]
-    fn take<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat, piece: Piece) {
+    fn take<P: Port>(&mut self, at: &mut AtBoard<'_, P>, piece: Piece) {
         // SAFETY: the piece is readable until it is consumed.
         let bytes = unsafe { RawBytes::new(piece.at, piece.len) };
         let landed = match self.past {
-            true => entry.port.memory_mut().land_piece(bytes, &mut self.into),
+            true => at.entry.port.memory_mut().land_piece(bytes, &mut self.into),
             // So is its room where a processor has the buffers of several ranks to hold, and finds fewer in its caches.
-            _ if (self.exchanged || seat.crowded) && piece.len >= LONG_BODY_BYTES => {
+            _ if (self.exchanged || at.seat.crowded) && piece.len >= LONG_BODY_BYTES => {
                 Some(P::Memory::copy_by_cost(bytes, Copying::Out, &mut self.into))
             }
             _ => None,
@@ -251,15 +252,14 @@ pub(super) fn copy_while<P: Port>(own: &mut OwnBlock, mut goes_on: impl FnMut() 
 }
 
 struct Writing {
-    seat: Seat,
     message: Outgoing,
     /// A reader that may be the one without whom there is no room.
     reader: Option<u32>,
 }
 
 impl<P: Port> Work<P> for Writing {
-    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
-        let moved = self.message.push(entry, self.seat);
+    fn step(&mut self, at: &mut AtBoard<'_, P>) -> Result<Step> {
+        let moved = self.message.push(at);
         Ok(match (self.message.done, moved) {
             (true, _) => Step::Done,
             (false, true) => Step::Moved,
@@ -271,12 +271,12 @@ impl<P: Port> Work<P> for Writing {
         self.reader
     }
 
-    fn held_up_by(&self, process: &Process<P>) -> Option<u32> {
-        process.slow_reader(self.seat, self.message.to)
+    fn held_up_by(&self, seat: Seat, process: &Process<P>) -> Option<u32> {
+        seat.slow_reader(process.port.memory(), self.message.to)
     }
 
-    fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
-        entry.is_slow(self.seat, self.message.to, rank)
+    fn awaits(&self, at: &mut AtBoard<'_, P>, rank: u32) -> bool {
+        at.seat.is_slow(at.entry.port.memory(), self.message.to, rank)
     }
 }
 
@@ -289,15 +289,14 @@ fn reader_of(to: Audience) -> Option<u32> {
 }
 
 struct Reading {
-    seat: Seat,
     wait_for: WaitFor,
     message: Incoming,
 }
 
 impl<P: Port> Work<P> for Reading {
     #[inline]
-    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
-        let moved = self.message.pull(entry, self.seat)?;
+    fn step(&mut self, at: &mut AtBoard<'_, P>) -> Result<Step> {
+        let moved = self.message.pull(at)?;
         Ok(match (self.message.done, moved) {
             (true, _) => Step::Done,
             (false, true) => Step::Moved,
@@ -314,134 +313,117 @@ impl<P: Port> Work<P> for Reading {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> AtBoard<'_, P> {
     /// Writes an empty message.
     #[inline]
-    pub(super) fn write_signal(&mut self, seat: Seat, to: Audience) -> Result<()> {
+    pub(super) fn write_signal(&mut self, to: Audience) -> Result<()> {
         let mut message = Outgoing::signal(to);
-        if message.push(self, seat) {
+        if message.push(self) {
             return Ok(());
         }
-        self.write_later(seat, message)
+        self.again().write_later(message)
     }
 
     /// Writes a run of memory for which any board has room in one piece
     /// ([`MAPPED_BYTES`](crate::tuning::MAPPED_BYTES)); an empty one is no message.
     #[inline(always)]
-    pub(super) fn write_run(
-        &mut self,
-        seat: Seat,
-        to: Audience,
-        at: UserBuffer,
-        len: usize,
-    ) -> Result<()> {
+    pub(super) fn write_run(&mut self, to: Audience, at: UserBuffer, len: usize) -> Result<()> {
         let mut source = Packer::contiguous(at, len as u64);
-        if len == 0 || self.port.memory_mut().write_piece(seat.board, to, &mut source, len, true) {
+        if len == 0
+            || self.entry.port.memory_mut().write_piece(self.seat.board, to, &mut source, len, true)
+        {
             return Ok(());
         }
-        self.write_run_later(seat, to, source)
+        self.again().write_run_later(to, source)
     }
 
     /// The same when there is room: in one piece too, since others could cut an element in two.
     #[cold]
-    fn write_run_later(&mut self, seat: Seat, to: Audience, source: Packer) -> Result<()> {
+    fn write_run_later(&mut self, to: Audience, source: Packer) -> Result<()> {
         let most = source.remaining() as usize;
-        let message = Outgoing { most, ..Outgoing::new(self, seat, to, source, 1) };
-        self.write_later(seat, message)
+        let message = Outgoing { most, ..Outgoing::new(self, to, source, 1) };
+        self.write_later(message)
     }
 
     /// Writes what there is no room for yet.
     #[cold]
-    fn write_later(&mut self, seat: Seat, message: Outgoing) -> Result<()> {
-        if self.begun.is_starting() {
-            self.leave_write(seat, message);
+    fn write_later(&mut self, message: Outgoing) -> Result<()> {
+        if self.entry.begun.is_starting() {
+            self.left().send(message);
             return Ok(());
         }
         let reader = reader_of(message.to);
-        self.drive(seat, &mut Writing { seat, message, reader })
+        self.drive(&mut Writing { message, reader })
     }
 
     /// Reads a whole message.
     #[inline(always)]
     pub(super) fn read_message(
         &mut self,
-        seat: Seat,
         from: Source,
         into: Unpacker,
         wait_for: WaitFor,
     ) -> Result<()> {
         let mut message = Incoming::new(from, into);
-        while !message.done && message.pull(self, seat)? {}
+        while !message.done && message.pull(self)? {}
         if message.done {
             return Ok(());
         }
-        self.read_later(seat, message, wait_for)
+        self.again().read_later(message, wait_for)
     }
 
-    /// Reads a run of memory that is one piece, as [`Entry::write_run`] writes it.
+    /// Reads a run of memory that is one piece, as [`AtBoard::write_run`] writes it.
     #[inline(always)]
     pub(super) fn read_run(
         &mut self,
-        seat: Seat,
         from: Source,
         at: UserBuffer,
         len: usize,
         wait_for: WaitFor,
     ) -> Result<()> {
-        if len == 0 || self.read_whole(seat, from, at, len) {
+        if len == 0 || self.read_whole(from, at, len) {
             return Ok(());
         }
-        self.read_run_later(seat, from, Unpacker::contiguous(at, len as u64), wait_for)
+        self.again().read_run_later(from, Unpacker::contiguous(at, len as u64), wait_for)
     }
 
     /// The same if it has come; whether it did.
     #[inline(always)]
-    fn read_whole(&mut self, seat: Seat, from: Source, at: UserBuffer, len: usize) -> bool {
-        let Some(piece) = self.port.memory_mut().read_piece(seat.board, from) else { return false };
+    fn read_whole(&mut self, from: Source, at: UserBuffer, len: usize) -> bool {
+        let Some(piece) = self.read_piece(from) else { return false };
         if piece.len != len || !piece.last {
             return false;
         }
         // SAFETY: the piece is readable until it is consumed; the run is user memory of `len` bytes
         // that the collective owns, and shared memory is none of it.
         unsafe { RawBytes::new(piece.at, len).copy_to(at.0) };
-        self.port.memory_mut().consume_piece(seat.board, from);
+        self.consume_piece(from);
         true
     }
 
     /// Reads what has not come, or is not as long as that.
     #[inline(never)]
-    fn read_run_later(
-        &mut self,
-        seat: Seat,
-        from: Source,
-        into: Unpacker,
-        wait_for: WaitFor,
-    ) -> Result<()> {
-        self.read_message(seat, from, into, wait_for)
+    fn read_run_later(&mut self, from: Source, into: Unpacker, wait_for: WaitFor) -> Result<()> {
+        self.read_message(from, into, wait_for)
     }
 
     /// Reads an empty message.
     #[inline]
-    pub(super) fn read_signal(
-        &mut self,
-        seat: Seat,
-        from: Source,
-        wait_for: WaitFor,
-    ) -> Result<()> {
+    pub(super) fn read_signal(&mut self, from: Source, wait_for: WaitFor) -> Result<()> {
         let mut message = Incoming::signal(from);
-        if message.pull(self, seat)? {
+        if message.pull(self)? {
             return Ok(());
         }
-        self.read_later(seat, message, wait_for)
+        self.again().read_later(message, wait_for)
     }
 
     /// Reads what has not come yet.
     #[cold]
-    fn read_later(&mut self, seat: Seat, message: Incoming, wait_for: WaitFor) -> Result<()> {
-        if self.begun.is_starting() {
-            self.leave_read(seat, message, wait_for);
+    fn read_later(&mut self, message: Incoming, wait_for: WaitFor) -> Result<()> {
+        if self.entry.begun.is_starting() {
+            self.leave_read(message, wait_for);
             return Ok(());
         }
-        self.drive(seat, &mut Reading { seat, wait_for, message })
+        self.drive(&mut Reading { wait_for, message })
     }
 }

@@ -7,12 +7,12 @@
 //! Enters: the rank whose operand is next. Leaves: where it lies and how much of it is there, until that is used up.
 
 use super::fold::Fold;
+use super::seat::AtBoard;
 use super::task::Streams;
 use crate::boards::{Boards, Piece};
 use crate::buffer::UserBuffer;
 use crate::coll::mismatch::{too_long, too_short};
 use crate::datatype::Unpacker;
-use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::lost::failed_elsewhere;
 use crate::port::Port;
@@ -23,7 +23,7 @@ impl Fold {
     #[inline]
     pub(super) fn operand<P: Port>(
         &mut self,
-        entry: &mut Entry<'_, P>,
+        at: &mut AtBoard<'_, P>,
         rank: u32,
     ) -> Result<Option<(*const u8, usize)>> {
         let left = self.tile_len() - self.off;
@@ -37,9 +37,9 @@ impl Fold {
         if let Some((at, here)) = self.fetched_part() {
             return Ok(Some((at, here.min(left))));
         }
-        let Some(piece) = self.piece(entry, rank) else { return Ok(None) };
+        let Some(piece) = self.piece(at, rank) else { return Ok(None) };
         if piece.apart > 0 {
-            let part = self.fetch(entry, rank, piece)?;
+            let part = self.fetch(at, rank, piece)?;
             return Ok(part.map(|(at, here)| (at, here.min(left))));
         }
         let taken = self.scratch.taken[rank as usize];
@@ -55,16 +55,16 @@ impl Fold {
 
     /// The piece that has what is next of the operand of `rank`, if it has come.
     #[inline]
-    fn piece<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) -> Option<Piece> {
+    fn piece<P: Port>(&mut self, at: &mut AtBoard<'_, P>, rank: u32) -> Option<Piece> {
         let from = self.source(rank);
         loop {
-            let piece = entry.port.memory_mut().read_piece(self.seat.board, from)?;
+            let piece = at.read_piece(from)?;
             let taken = &mut self.scratch.taken[rank as usize];
             if piece.apart > 0 || piece.last || *taken < piece.len.max(1) {
                 return Some(piece);
             }
             *taken -= piece.len;
-            entry.port.memory_mut().consume_piece(self.seat.board, from);
+            at.consume_piece(from);
         }
     }
 
@@ -82,37 +82,37 @@ impl Fold {
     #[inline(never)]
     fn fetch<P: Port>(
         &mut self,
-        entry: &mut Entry<'_, P>,
+        at: &mut AtBoard<'_, P>,
         rank: u32,
         piece: Piece,
     ) -> Result<Option<(*const u8, usize)>> {
-        let (at, end) = (self.base + self.off, self.task.len);
+        let (next, end) = (self.base + self.off, self.task.len);
         if piece.apart != end as u64 {
             return Err(differs(rank, piece.apart.saturating_sub(end as u64)));
         }
         let (board, from) = (self.seat.board, self.source(rank));
         if let Some(place) =
-            entry.port.memory_mut().part_in_place(board, from, at as u64, (end - at) as u64)
+            at.entry.port.memory_mut().part_in_place(board, from, next as u64, (end - next) as u64)
         {
-            (self.fetched, self.fetched_at, self.in_place) = (at..end, place, true);
+            (self.fetched, self.fetched_at, self.in_place) = (next..end, place, true);
             return Ok(self.fetched_part());
         }
-        let len = (end - at).min(self.tile * FETCHED_TILES);
+        let len = (end - next).min(self.tile * FETCHED_TILES);
         let room = self.room_for(rank, len);
         let mut into = Unpacker::contiguous(UserBuffer(room), len as u64);
-        let fetched = entry.port.memory_mut().fetch_part(board, from, at as u64, &mut into);
+        let fetched = at.entry.port.memory_mut().fetch_part(board, from, next as u64, &mut into);
         // A writer that fails may change its memory after it has said so.
-        if let Some(class) = entry.port.memory_mut().renounced(board, rank) {
+        if let Some(class) = at.renounced(rank) {
             return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
         }
         if !fetched {
-            self.refused(entry, rank);
+            self.refused(at, rank);
             return Ok(None);
         }
-        if at + len == end {
-            entry.port.memory_mut().consume_piece(board, from);
+        if next + len == end {
+            at.consume_piece(from);
         }
-        (self.fetched, self.fetched_at) = (at..at + len, room);
+        (self.fetched, self.fetched_at) = (next..next + len, room);
         Ok(self.fetched_part())
     }
 
@@ -130,8 +130,8 @@ impl Fold {
 
     /// The message comes as a whole, in pieces, for this reader alone.
     #[cold]
-    fn refused<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) {
-        entry.port.memory_mut().consume_piece(self.seat.board, self.source(rank));
+    fn refused<P: Port>(&mut self, at: &mut AtBoard<'_, P>, rank: u32) {
+        at.consume_piece(self.source(rank));
         self.task.streams = Streams::Private;
         self.fetched = 0..0;
     }
@@ -140,7 +140,7 @@ impl Fold {
     #[inline]
     pub(super) fn use_up<P: Port>(
         &mut self,
-        entry: &mut Entry<'_, P>,
+        at: &mut AtBoard<'_, P>,
         rank: u32,
         len: usize,
     ) -> Result<()> {
@@ -152,26 +152,23 @@ impl Fold {
         *taken += len;
         if self.fetched.contains(&(*taken - len)) {
             return match self.in_place && *taken == self.fetched.end {
-                true => self.let_go(entry, rank),
+                true => self.let_go(at, rank),
                 false => Ok(()),
             };
         }
-        if entry.port.memory_mut().read_piece(self.seat.board, from).map(|piece| piece.len)
-            == Some(*taken)
-        {
+        if at.read_piece(from).map(|piece| piece.len) == Some(*taken) {
             *taken = 0;
-            entry.port.memory_mut().consume_piece(self.seat.board, from);
+            at.consume_piece(from);
         }
         Ok(())
     }
 
     /// Lets the writer of an operand that was read in place go on, unless it has failed: then it may have changed it.
-    fn let_go<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) -> Result<()> {
-        let (board, from) = (self.seat.board, self.source(rank));
-        if let Some(class) = entry.port.memory_mut().renounced(board, rank) {
+    fn let_go<P: Port>(&mut self, at: &mut AtBoard<'_, P>, rank: u32) -> Result<()> {
+        if let Some(class) = at.renounced(rank) {
             return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
         }
-        entry.port.memory_mut().consume_piece(board, from);
+        at.consume_piece(self.source(rank));
         Ok(())
     }
 }

@@ -2,13 +2,12 @@
 //! in what parts one writes to all, and whether what the processes have does not fit in anyway.
 
 use super::message::Outgoing;
-use super::seat::Seat;
+use super::seat::AtBoard;
 use crate::boards::{Audience, Boards, Share, Source};
 use crate::coll::menu::Algorithm;
 use crate::coll::place::Places;
 use crate::coll::plan::Problem;
 use crate::datatype::Packer;
-use crate::entry::Entry;
 use crate::port::Port;
 use crate::tuning::{BESIDES_BYTES, LONG_BODY_BYTES, PIECE_BYTES, PIPELINE_PIECES};
 
@@ -88,37 +87,38 @@ fn part(len: u64) -> u64 {
 
 impl Outgoing {
     /// What a root has for all.
-    pub(super) fn of_root<P: Port>(entry: &Entry<'_, P>, seat: Seat, source: Packer) -> Outgoing {
-        let message = Outgoing::new(entry, seat, Audience::Everyone, source, 1);
-        let part = if seat.crowded { part(message.remaining()) as usize } else { usize::MAX };
+    pub(super) fn of_root<P: Port>(at: &AtBoard<'_, P>, source: Packer) -> Outgoing {
+        let message = Outgoing::new(at, Audience::Everyone, source, 1);
+        let part = if at.seat.crowded { part(message.remaining()) as usize } else { usize::MAX };
         Outgoing { most: message.most.min(part), ..message }
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> AtBoard<'_, P> {
     /// Says how the caches are shared in an operation whose messages have up to `len` bytes each.
     #[inline]
-    pub(super) fn share_caches(&mut self, seat: Seat, len: usize, pattern: Pattern) {
+    pub(super) fn share_caches(&mut self, len: usize, pattern: Pattern) {
         if len >= LONG_BODY_BYTES {
-            let (streams, messages) = (pattern.streams(seat.size), pattern.messages(seat.size));
-            self.port.memory_mut().share_caches(seat.board, Share { streams, messages });
+            let (streams, messages) =
+                (pattern.streams(self.seat.size), pattern.messages(self.seat.size));
+            self.entry.port.memory_mut().share_caches(self.seat.board, Share { streams, messages });
         }
     }
 
     /// Whether what comes in from all goes past the caches, through which it would pass anyway: until the
     /// program reads it there is more behind it than they hold.
-    pub(super) fn is_beyond_caches(&self, seat: Seat, recv: &Places, pattern: Pattern) -> bool {
-        let places = (0..seat.size as usize).filter_map(|rank| recv.get(rank));
+    pub(super) fn is_beyond_caches(&self, recv: &Places, pattern: Pattern) -> bool {
+        let places = (0..self.seat.size as usize).filter_map(|rank| recv.get(rank));
         let bytes: u64 = places.map(|place| place.bytes() as u64).sum();
-        self.exceeds_caches(seat, pattern, bytes / u64::from(seat.size))
+        self.exceeds_caches(pattern, bytes / u64::from(self.seat.size))
     }
 
     /// Whether the messages of all, of so many bytes each, are more than the caches hold; of members that share
     /// processors with what each of them touches besides.
-    pub(super) fn exceeds_caches(&self, seat: Seat, pattern: Pattern, message: u64) -> bool {
-        let besides = if seat.crowded { u64::from(seat.size) * BESIDES_BYTES } else { 0 };
-        let messages = pattern.messages(seat.size).saturating_mul(message);
-        self.port.memory().exceeds_caches(messages.saturating_add(besides))
+    pub(super) fn exceeds_caches(&self, pattern: Pattern, message: u64) -> bool {
+        let besides = if self.seat.crowded { u64::from(self.seat.size) * BESIDES_BYTES } else { 0 };
+        let messages = pattern.messages(self.seat.size).saturating_mul(message);
+        self.entry.port.memory().exceeds_caches(messages.saturating_add(besides))
     }
 }
 

@@ -3,11 +3,10 @@
 //!
 //! Enters: a call. Leaves: its transfer.
 
+use super::describe::Description;
 use super::fold::{Fold, keep, section};
 use super::message::Incoming;
-use super::seat::Seat;
 use super::task::{Job, Order, Streams};
-use super::transfer::Transfer;
 use crate::boards::{Audience, Source};
 use crate::coll::execute::Reducer;
 use crate::coll::layout::Layout;
@@ -15,27 +14,26 @@ use crate::coll::menu::Algorithm;
 use crate::coll::plan::Problem;
 use crate::coll::prepared::Operands;
 use crate::datatype::Unpacker;
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 use crate::tuning::SHARE_BYTES;
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Description<'_, '_, P> {
     /// What this process does in a call that reduces.
-    pub(super) fn describe_reduction(
+    pub(super) fn reduces(
         &mut self,
-        seat: Seat,
         problem: &Problem,
         data: &Operands,
         algorithm: Algorithm,
-    ) -> Result<Box<Transfer>> {
+    ) -> Result<()> {
         let Reducer::Kernel(kernel) = data.reducer else {
             unreachable!("functions of the program are no choice of the table");
         };
+        let seat = self.at.seat;
         let job = Job::new(seat, kernel, data);
         let in_shares = algorithm == Algorithm::BoardShares;
         let bytes = |len: i64| len as usize * data.unit as usize;
-        Ok(match problem {
+        match problem {
             Problem::Reduce { root, len, .. } if in_shares => {
                 self.shares(job, bytes(*len), Some(*root as u32))
             }
@@ -46,56 +44,51 @@ impl<P: Port> Entry<'_, P> {
             Problem::Scan { len, .. } => self.prefix(job, bytes(*len), Some(seat.rank)),
             Problem::Exscan { len, .. } => self.prefix(job, bytes(*len), seat.rank.checked_sub(1)),
             _ => unreachable!("the other problems move"),
-        })
+        }
+        Ok(())
     }
 
     /// `MPI_REDUCE`: the root reduces everything.
-    fn at_root(&mut self, job: Job, len: usize, root: u32) -> Box<Transfer> {
-        let seat = job.seat;
-        let mut transfer = self.begun.transfer(seat);
+    fn at_root(&mut self, job: Job, len: usize, root: u32) {
+        let seat = self.at.seat;
         if seat.rank == root {
-            transfer.reduce(Fold::new(self, seat, job.all(len, Streams::Private)));
+            self.transfer.reduce(Fold::new(self.at, job.all(len, Streams::Private)));
         } else {
-            let message = section(self, seat, Audience::One(root), job.own, len, job.unit);
-            transfer.send(self.offered(seat, message));
+            let message = section(self.at, Audience::One(root), job.own, len, job.unit);
+            self.transfer.send(self.at.offered(message));
         }
-        transfer
     }
 
     /// `MPI_ALLREDUCE`: everyone tells everyone, and reduces everything.
-    pub(super) fn everywhere(&mut self, job: Job, len: usize) -> Box<Transfer> {
-        let seat = job.seat;
-        let mut out = section(self, seat, Audience::Everyone, job.own, len, job.unit);
-        self.show_operand(job, &mut out);
+    fn everywhere(&mut self, job: Job, len: usize) {
+        let mut out = section(self.at, Audience::Everyone, job.own, len, job.unit);
+        self.at.show_operand(job, &mut out);
         let mut task = job.all(len, Streams::Public);
         task.follows = job.own == job.recv;
-        let mut transfer = self.begun.transfer(seat);
-        transfer.send(out);
-        transfer.reduce(Fold::new(self, seat, task));
-        transfer
+        self.transfer.send(out);
+        self.transfer.reduce(Fold::new(self.at, task));
     }
 
     /// Each process reduces one share of the elements; the results go to the root, or to all.
-    fn shares(&mut self, job: Job, len: usize, root: Option<u32>) -> Box<Transfer> {
-        let seat = job.seat;
+    fn shares(&mut self, job: Job, len: usize, root: Option<u32>) {
+        let seat = self.at.seat;
         let share = share_bytes(len, seat.size as usize, job.unit);
         let range = |rank: u32| {
             let begin = (rank as usize * share).min(len);
             (begin, share.min(len - begin))
         };
         let is_told = root.is_none_or(|root| root == seat.rank);
-        let mut transfer = self.begun.transfer(seat);
         for rank in seat.others() {
             let (begin, part) = range(rank);
             let at = job.own.offset(begin as i64);
-            transfer.send(section(self, seat, Audience::One(rank), at, part, job.unit));
+            self.transfer.send(section(self.at, Audience::One(rank), at, part, job.unit));
             if is_told {
                 let from = match root {
                     Some(_) => Source::Private(rank),
                     None => Source::Public(rank),
                 };
                 let into = Unpacker::contiguous(job.recv.offset(begin as i64), part as u64);
-                transfer.receive(Incoming::new(from, into));
+                self.transfer.receive(Incoming::new(from, into));
             }
         }
         let (begin, part) = range(seat.rank);
@@ -107,44 +100,41 @@ impl<P: Port> Entry<'_, P> {
         if !is_told {
             task.into = None;
         }
-        transfer.reduce(Fold::new(self, seat, task));
-        transfer
+        self.transfer.reduce(Fold::new(self.at, task));
     }
 
     /// `MPI_REDUCE_SCATTER`: each process reduces its own block. A contribution in place is saved where pieces of it
     /// are still to be sent when the first results overwrite it.
-    fn blocks_reduced(&mut self, mut job: Job, blocks: &Layout) -> Result<Box<Transfer>> {
-        let seat = job.seat;
+    fn blocks_reduced(&mut self, mut job: Job, blocks: &Layout) -> Result<()> {
+        let seat = self.at.seat;
         let whole = blocks.total() as usize * job.unit;
-        let mut transfer = self.begun.transfer(seat);
-        if job.own == job.recv && !self.is_one_piece(seat, Audience::One(seat.rank), whole as u64) {
-            job.own = transfer.keep(keep(job.own, whole)?);
+        if job.own == job.recv && !self.is_one_piece(Audience::One(seat.rank), whole as u64) {
+            job.own = self.transfer.keep(keep(job.own, whole)?);
         }
         let range = |rank: u32| {
             let begin = blocks.start(rank as usize) as usize * job.unit;
             (begin, blocks.len(rank as usize) as usize * job.unit)
         };
-        transfer.fold_last(job.own == job.recv);
+        self.transfer.fold_last(job.own == job.recv);
         for rank in seat.others() {
             let (begin, part) = range(rank);
             let at = job.own.offset(begin as i64);
-            transfer.send(section(self, seat, Audience::One(rank), at, part, job.unit));
+            self.transfer.send(section(self.at, Audience::One(rank), at, part, job.unit));
         }
         let (begin, part) = range(seat.rank);
         let mut task = job.task(begin, part, Order::Round(seat.size), Streams::Private);
         task.into = Some(job.recv.0);
-        transfer.reduce(Fold::new(self, seat, task));
-        Ok(transfer)
+        self.transfer.reduce(Fold::new(self.at, task));
+        Ok(())
     }
 
     /// `MPI_SCAN` and `MPI_EXSCAN`: everyone tells those behind it, and reduces from `first` down.
-    fn prefix(&mut self, job: Job, len: usize, first: Option<u32>) -> Box<Transfer> {
-        let seat = job.seat;
+    fn prefix(&mut self, job: Job, len: usize, first: Option<u32>) {
+        let seat = self.at.seat;
         let exclusive = first != Some(seat.rank);
-        let mut transfer = self.begun.transfer(seat);
-        transfer.fold_last(job.own == job.recv);
+        self.transfer.fold_last(job.own == job.recv);
         for rank in seat.rank + 1..seat.size {
-            transfer.send(section(self, seat, Audience::One(rank), job.own, len, job.unit));
+            self.transfer.send(section(self.at, Audience::One(rank), job.own, len, job.unit));
         }
         if let Some(first) = first {
             let mut task = job.task(0, len, Order::Down(first), Streams::Private);
@@ -152,9 +142,8 @@ impl<P: Port> Entry<'_, P> {
                 // Not one of the operands.
                 task.own = std::ptr::null();
             }
-            transfer.reduce(Fold::new(self, seat, task));
+            self.transfer.reduce(Fold::new(self.at, task));
         }
-        transfer
     }
 }
 

@@ -2,7 +2,7 @@
 //! and one exchange of messages tells everybody where the parts are, or that somebody has none, who
 //! is near whom, whether processes share processors, and which last-level cache each one has.
 
-use crate::boards::{BoardId, Boards, Meeting};
+use crate::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
 use crate::comm::Comm;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
@@ -67,6 +67,52 @@ impl Seat {
     }
 }
 
+/// What one process does at a board during a call: the streams of its place there, and the process itself, which goes
+/// on with everything else while it waits. It is a borrow of both. What is out of line gets one of its own
+/// ([`AtBoard::again`]), so that on the way of a small message none has to lie in memory.
+pub(in crate::coll) struct AtBoard<'a, P: Port> {
+    pub(super) entry: Entry<'a, P>,
+    pub(super) seat: Seat,
+}
+
+impl<P: Port> AtBoard<'_, P> {
+    /// The same for what is out of line.
+    #[inline(always)]
+    pub(super) fn again(&mut self) -> AtBoard<'_, P> {
+        self.entry.at(self.seat)
+    }
+
+    /// See [`Boards::read_piece`].
+    #[inline(always)]
+    pub(super) fn read_piece(&mut self, from: Source) -> Option<Piece> {
+        self.entry.port.memory_mut().read_piece(self.seat.board, from)
+    }
+
+    /// See [`Boards::ask_for_piece`].
+    #[inline(always)]
+    pub(super) fn ask_for_piece(&mut self, from: Source) {
+        self.entry.port.memory_mut().ask_for_piece(self.seat.board, from);
+    }
+
+    /// See [`Boards::consume_piece`].
+    #[inline(always)]
+    pub(super) fn consume_piece(&mut self, from: Source) {
+        self.entry.port.memory_mut().consume_piece(self.seat.board, from);
+    }
+
+    /// See [`Boards::piece_max`].
+    #[inline(always)]
+    pub(super) fn piece_max(&self, to: Audience) -> usize {
+        self.entry.port.memory().piece_max(self.seat.board, to)
+    }
+
+    /// See [`Boards::renounced`].
+    #[inline(always)]
+    pub(super) fn renounced(&mut self, rank: u32) -> Option<i32> {
+        self.entry.port.memory_mut().renounced(self.seat.board, rank)
+    }
+}
+
 #[cold]
 pub(super) fn failed_before(class: ErrorClass) -> Error {
     let what = "an earlier collective operation on this communicator failed at a process of it";
@@ -87,6 +133,12 @@ const NO_PLACE: u64 = 0;
 const SOCKET: u32 = 32;
 
 impl<P: Port> Entry<'_, P> {
+    /// This process at its place at a board.
+    #[inline(always)]
+    pub(in crate::coll) fn at(&mut self, seat: Seat) -> AtBoard<'_, P> {
+        AtBoard { entry: self.again(), seat }
+    }
+
     /// This process's place at the board of `comm`, opened if never tried. `None` at all members if there is none.
     #[inline]
     pub(in crate::coll) fn seat(&mut self, comm: CommHandle) -> Result<Option<Seat>> {
@@ -212,7 +264,7 @@ impl<P: Port> Entry<'_, P> {
         };
         // Operations that have begun end as far as this, since the others have begun them too.
         let seat = Seat::new(board, comm, state);
-        if self.finish_begun(seat).is_err() {
+        if self.at(seat).finish_begun().is_err() {
             return Ok(());
         }
         self.begun.forget(board);

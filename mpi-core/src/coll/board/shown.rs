@@ -6,10 +6,9 @@
 //! Enters: messages that may be fetched, and pieces that are shown. Leaves: whether they have moved on.
 
 use super::message::{Incoming, Outgoing, Way, whole_units};
-use super::seat::Seat;
+use super::seat::AtBoard;
 use crate::boards::{Audience, Boards, Fetched, Piece, Shown, Source};
 use crate::datatype::Packer;
-use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
 use crate::lost::failed_elsewhere;
 use crate::port::Port;
@@ -17,27 +16,27 @@ use crate::tuning::LONG_BLOCK_BYTES;
 
 impl Outgoing {
     /// Lets its readers fetch it, if that pays.
-    pub(super) fn let_fetch<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) {
-        if entry.is_better_shown(seat, self.to, &self.source) {
+    pub(super) fn let_fetch<P: Port>(&mut self, at: &mut AtBoard<'_, P>) {
+        if at.is_better_shown(self.to, &self.source) {
             self.way = Way::Open;
         }
     }
 
     /// Shows where it lies, or looks whether all have it; whether so, and nothing if a piece has to be written.
     #[inline(never)]
-    pub(super) fn show<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Option<bool> {
+    pub(super) fn show<P: Port>(&mut self, at: &mut AtBoard<'_, P>) -> Option<bool> {
         match &self.way {
             Way::Written | Way::Again(_) => None,
             Way::Open => {
                 let run = self.source.as_contiguous();
-                let shown = run.is_some_and(|(at, len)| {
-                    entry.port.memory_mut().show_piece(seat.board, self.to, at, len)
+                let shown = run.is_some_and(|(place, len)| {
+                    at.entry.port.memory_mut().show_piece(at.seat.board, self.to, place, len)
                 });
                 self.way = if shown { Way::Shown } else { Way::Written };
                 shown.then_some(true)
             }
             Way::Shown => {
-                let rank = match entry.port.memory_mut().shown(seat.board, self.to) {
+                let rank = match at.entry.port.memory_mut().shown(at.seat.board, self.to) {
                     Shown::Waits => return Some(false),
                     Shown::Taken => {
                         self.done = true;
@@ -47,8 +46,7 @@ impl Outgoing {
                 };
                 self.way = Way::Again(Box::new((self.source.clone(), self.to)));
                 self.to = Audience::One(rank);
-                self.most =
-                    whole_units(entry.port.memory().piece_max(seat.board, self.to), self.unit);
+                self.most = whole_units(at.piece_max(self.to), self.unit);
                 None
             }
         }
@@ -67,58 +65,57 @@ impl Outgoing {
 impl Incoming {
     /// Fetches a piece, or reads from now on what is written. A failed writer's memory may change once it says so.
     #[inline(never)]
-    pub(super) fn fetch<P: Port>(
-        &mut self,
-        entry: &mut Entry<'_, P>,
-        seat: Seat,
-        piece: Piece,
-    ) -> Result<()> {
+    pub(super) fn fetch<P: Port>(&mut self, at: &mut AtBoard<'_, P>, piece: Piece) -> Result<()> {
         let rank = self.from.rank();
-        let fetched =
-            entry.port.memory_mut().fetch_piece(seat.board, self.from, &mut self.into, self.past);
+        let fetched = at.entry.port.memory_mut().fetch_piece(
+            at.seat.board,
+            self.from,
+            &mut self.into,
+            self.past,
+        );
         if let Fetched::Whole(taken) = fetched {
             self.beyond += piece.apart.saturating_sub(taken);
             self.done = piece.last;
         } else {
             self.from = Source::Private(rank);
         }
-        match entry.port.memory_mut().renounced(seat.board, rank) {
+        match at.renounced(rank) {
             Some(class) => Err(failed_elsewhere(rank, ErrorClass::from_wire(class))),
             None => Ok(()),
         }
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> AtBoard<'_, P> {
     /// Whether readers should fetch a message.
-    pub(super) fn is_better_shown(&mut self, seat: Seat, to: Audience, source: &Packer) -> bool {
-        self.is_left(seat, to, source)
-            || self.port.memory_mut().is_better_shown(seat.board, to, source.remaining())
+    pub(super) fn is_better_shown(&mut self, to: Audience, source: &Packer) -> bool {
+        self.is_left(to, source)
+            || self.entry.port.memory_mut().is_better_shown(self.seat.board, to, source.remaining())
     }
 
     /// Whether they should copy it from where it lies.
-    pub(super) fn is_left(&self, seat: Seat, to: Audience, source: &Packer) -> bool {
+    pub(super) fn is_left(&self, to: Audience, source: &Packer) -> bool {
         let run = source.as_contiguous();
-        run.is_some_and(|(at, len)| self.port.memory().is_better_left(seat.board, to, at, len))
+        run.is_some_and(|(at, len)| {
+            self.entry.port.memory().is_better_left(self.seat.board, to, at, len)
+        })
     }
 
     /// Whether a writer waits until its only reader has copied what it was shown, which is sooner there than what
     /// is written. Nobody does where it has only begun to.
-    pub(super) fn may_wait(&self, seat: Seat) -> bool {
-        seat.size == 2 && !seat.crowded && !self.begun.is_starting()
+    pub(super) fn may_wait(&self) -> bool {
+        self.seat.size == 2 && !self.seat.crowded && !self.entry.begun.is_starting()
     }
 
     /// Lets the readers of a message fetch it if this process would only wait for them, or has long enough to wait: the
     /// only other member or, where ranks share processors, all.
-    pub(super) fn offered(&mut self, seat: Seat, mut message: Outgoing) -> Outgoing {
+    pub(super) fn offered(&mut self, mut message: Outgoing) -> Outgoing {
         let for_all = message.to == Audience::Everyone;
-        let in_turn = seat.takes_turns() && !self.begun.is_starting();
-        let only = seat.size == 2 && !seat.crowded;
-        if self.may_wait(seat)
-            || in_turn && for_all
-            || only && message.remaining() >= LONG_BLOCK_BYTES
+        let in_turn = self.seat.takes_turns() && !self.entry.begun.is_starting();
+        let only = self.seat.size == 2 && !self.seat.crowded;
+        if self.may_wait() || in_turn && for_all || only && message.remaining() >= LONG_BLOCK_BYTES
         {
-            message.let_fetch(self, seat);
+            message.let_fetch(self);
         }
         message
     }

@@ -6,18 +6,17 @@
 
 use super::fold::Fold;
 use super::message::{Incoming, Outgoing, OwnBlock, copy_own, copy_while, land_own};
-use super::seat::Seat;
+use super::seat::{AtBoard, Seat};
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Boards, Source};
+use crate::boards::{Audience, Source};
 use crate::buffer::UserBuffer;
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 use crate::process::Process;
 
 /// What is under way in one call.
+#[derive(Default)]
 pub(super) struct Transfer {
-    seat: Seat,
     outs: Vec<Outgoing>,
     ins: Vec<Incoming>,
     fold: Option<Box<Fold>>,
@@ -34,24 +33,6 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    pub(super) fn new(seat: Seat) -> Transfer {
-        Transfer {
-            seat,
-            outs: Vec::new(),
-            ins: Vec::new(),
-            fold: None,
-            own: None,
-            kept: Vec::new(),
-            swaps: false,
-            folds_last: false,
-            short: false,
-        }
-    }
-
-    pub(super) fn seat(&self) -> Seat {
-        self.seat
-    }
-
     pub(super) fn send(&mut self, message: Outgoing) {
         self.outs.push(message);
     }
@@ -92,19 +73,19 @@ impl Transfer {
 
     /// Lets readers fetch what goes out, which pays where this process has something else to do
     /// meanwhile. Not where what comes in waits for what goes out, since both sides might.
-    pub(super) fn let_fetch<P: Port>(&mut self, entry: &mut Entry<'_, P>) {
+    pub(super) fn let_fetch<P: Port>(&mut self, at: &mut AtBoard<'_, P>) {
         if !self.swaps {
-            self.outs.iter_mut().for_each(|out| out.let_fetch(entry, self.seat));
+            self.outs.iter_mut().for_each(|out| out.let_fetch(at));
         }
     }
 
     /// Writes what there is room for now; whether that was anything.
-    pub(super) fn write<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> bool {
+    pub(super) fn write<P: Port>(&mut self, at: &mut AtBoard<'_, P>) -> bool {
         let mut written = false;
         loop {
             let mut any = false;
             for out in &mut self.outs {
-                any |= out.push(entry, self.seat);
+                any |= out.push(at);
             }
             if !any {
                 return written;
@@ -114,19 +95,19 @@ impl Transfer {
     }
 
     /// The same of one message to all that is the own block too: each piece is copied while in the nearest cache.
-    fn write_beside_own<P: Port>(&mut self, entry: &mut Entry<'_, P>) {
+    fn write_beside_own<P: Port>(&mut self, at: &mut AtBoard<'_, P>) {
         let (own, out, incoming) = match (&mut self.own, &mut self.outs[..], self.ins.first()) {
             (Some((own, false)), [out], Some(incoming)) if out.to() == Audience::Everyone => {
                 (own, out, incoming)
             }
             _ => {
-                self.write(entry);
+                self.write(at);
                 return;
             }
         };
         let mut before = out.remaining();
-        while out.push(entry, self.seat) {
-            entry.port.memory_mut().ask_for_piece(self.seat.board, incoming.from);
+        while out.push(at) {
+            at.ask_for_piece(incoming.from);
             // One that was refused and has been written instead is shown as a whole again, as long as at first.
             copy_own::<P>(own, before.saturating_sub(out.remaining()));
             before = out.remaining();
@@ -134,41 +115,41 @@ impl Transfer {
     }
 
     /// Begins a call that is not waited for: writes what has room, after others before it, and copies the own block.
-    pub(super) fn begin<P: Port>(&mut self, entry: &mut Entry<'_, P>, behind: bool) {
+    pub(super) fn begin<P: Port>(&mut self, at: &mut AtBoard<'_, P>, behind: bool) {
         if !behind {
-            self.write_beside_own(entry);
+            self.write_beside_own(at);
         }
-        self.copy_own(entry);
+        self.copy_own(at);
     }
 
     /// Runs it to its end, and hands back the memory of the reduction.
-    pub(super) fn run<P: Port>(mut self: Box<Self>, entry: &mut Entry<'_, P>) -> Result<()> {
-        let outcome = self.run_through(entry);
-        self.end(entry);
+    pub(super) fn run<P: Port>(mut self: Box<Self>, at: &mut AtBoard<'_, P>) -> Result<()> {
+        let outcome = self.run_through(at);
+        self.end(at);
         outcome
     }
 
-    fn run_through<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<()> {
-        self.write_beside_own(entry);
-        self.copy_own_in_turn(entry)?;
+    fn run_through<P: Port>(&mut self, at: &mut AtBoard<'_, P>) -> Result<()> {
+        self.write_beside_own(at);
+        self.copy_own_in_turn(at)?;
         loop {
-            match self.step(entry)? {
+            match self.step(at)? {
                 Step::Done => break,
                 Step::Moved => {}
                 Step::Stuck => {
-                    entry.drive(self.seat, self)?;
+                    at.drive(self)?;
                     break;
                 }
             }
         }
-        self.copy_own(entry);
+        self.copy_own(at);
         Ok(())
     }
 
     /// Copies what is left of this process's own block.
-    fn copy_own<P: Port>(&mut self, entry: &mut Entry<'_, P>) {
+    fn copy_own<P: Port>(&mut self, at: &mut AtBoard<'_, P>) {
         match &mut self.own {
-            Some((own, true)) => land_own(&mut entry.port, own),
+            Some((own, true)) => land_own(&mut at.entry.port, own),
             Some((own, false)) => copy_own::<P>(own, u64::MAX),
             None => {}
         }
@@ -176,22 +157,33 @@ impl Transfer {
 
     /// Copies the own block before it reads or, with one other member, while that one's pieces are awaited: what one
     /// call went through last is still in the caches when the next one begins.
-    fn copy_own_in_turn<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<()> {
-        let seat = self.seat;
-        let only = seat.size == 2 && !seat.crowded;
+    fn copy_own_in_turn<P: Port>(&mut self, at: &mut AtBoard<'_, P>) -> Result<()> {
+        let only = at.seat.size == 2 && !at.seat.crowded;
         if let (Some((own, false)), Some(incoming)) = (&mut self.own, self.ins.first()) {
             let from = incoming.from;
-            entry.port.memory_mut().ask_for_piece(seat.board, from);
-            let state = entry.comm_mut(seat.comm)?;
+            at.ask_for_piece(from);
+            let state = at.entry.comm_mut(at.seat.comm)?;
             state.own_first = !state.own_first;
             if only && !state.own_first {
-                let read = || entry.port.memory_mut().read_piece(seat.board, from).is_none();
+                let read = || at.read_piece(from).is_none();
                 copy_while::<P>(own, read);
                 return Ok(());
             }
         }
-        self.copy_own(entry);
+        self.copy_own(at);
         Ok(())
+    }
+
+    /// Does all that can be done now.
+    pub(super) fn go_on<P: Port>(&mut self, at: &mut AtBoard<'_, P>) -> Result<Step> {
+        let mut outcome = Step::Stuck;
+        loop {
+            match self.step(at)? {
+                Step::Done => return Ok(Step::Done),
+                Step::Moved => outcome = Step::Moved,
+                Step::Stuck => return Ok(outcome),
+            }
+        }
     }
 
     /// Whether nothing is left to write.
@@ -202,20 +194,19 @@ impl Transfer {
     }
 
     /// Hands back its memory, and leaves its lists for the next one.
-    pub(super) fn end<P: Port>(mut self: Box<Self>, entry: &mut Entry<'_, P>) {
+    pub(super) fn end<P: Port>(mut self: Box<Self>, at: &mut AtBoard<'_, P>) {
         self.outs.clear();
         self.ins.clear();
         self.own = None;
         self.kept = Vec::new();
         if let Some(fold) = self.fold.take() {
-            fold.give_back(entry);
+            fold.give_back(at);
         }
-        entry.begun.keep(self);
+        at.entry.begun.keep(self);
     }
 
     /// One that has ended does something else, of which nothing is known yet.
-    pub(super) fn be_for(&mut self, seat: Seat) {
-        self.seat = seat;
+    pub(super) fn begin_anew(&mut self) {
         self.swaps = false;
         self.folds_last = false;
         self.short = false;
@@ -230,9 +221,8 @@ impl Transfer {
 }
 
 impl<P: Port> Work<P> for Transfer {
-    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
-        let seat = self.seat;
-        let mut moved = self.write(entry);
+    fn step(&mut self, at: &mut AtBoard<'_, P>) -> Result<Step> {
+        let mut moved = self.write(at);
         let sent = self.outs.iter().all(|out| out.done);
         let mut reduced = true;
         if let Some(fold) = &mut self.fold {
@@ -241,13 +231,13 @@ impl<P: Port> Work<P> for Transfer {
             let free = self.outs.iter().all(|message| Some(message.to()) != out || message.done);
             let left = self.outs.first().filter(|out| !out.done).map_or(0, Outgoing::remaining);
             if sent || !self.folds_last && fold.may_go_on(left) {
-                moved |= fold.advance(entry, free)?;
+                moved |= fold.advance(at, free)?;
             }
             reduced = fold.is_done();
         }
         let mut received = true;
-        for at in 0..self.ins.len() {
-            let incoming = &self.ins[at];
+        for place in 0..self.ins.len() {
+            let incoming = &self.ins[place];
             if incoming.done {
                 continue;
             }
@@ -255,7 +245,7 @@ impl<P: Port> Work<P> for Transfer {
             let busy = self.fold.as_ref().is_some_and(|fold| fold.reads(incoming.from));
             if !busy {
                 let most = self.room_for(incoming);
-                moved |= self.ins[at].pull_at_most(entry, seat, most)?;
+                moved |= self.ins[place].pull_at_most(at, most)?;
             }
         }
         Ok(match (sent && reduced && received, moved) {
@@ -271,10 +261,11 @@ impl<P: Port> Work<P> for Transfer {
             .or_else(|| self.fold.as_ref().and_then(|fold| fold.awaited()))
     }
 
-    fn held_up_by(&self, process: &Process<P>) -> Option<u32> {
+    fn held_up_by(&self, seat: Seat, process: &Process<P>) -> Option<u32> {
         let mut outs = self.outs.iter().filter(|out| !out.done).map(Outgoing::to);
         let told = || self.fold.as_ref().and_then(|fold| fold.audience());
-        let reader = || outs.next().or_else(told).and_then(|to| process.slow_reader(self.seat, to));
+        let reader =
+            || outs.next().or_else(told).and_then(|to| seat.slow_reader(process.port.memory(), to));
         Work::<P>::awaited(self).or_else(reader)
     }
 
@@ -293,13 +284,16 @@ impl<P: Port> Work<P> for Transfer {
         self.ins.iter().all(|incoming| incoming.done || incoming.from.rank() != rank)
     }
 
-    fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
+    fn awaits(&self, at: &mut AtBoard<'_, P>, rank: u32) -> bool {
         let fold = self.fold.as_deref();
         let folding = |from| fold.is_some_and(|fold| fold.reads(from));
         let next = |incoming: &&Incoming| incoming.from.rank() == rank && !folding(incoming.from);
         let mut ins = self.ins.iter().filter(|incoming| !incoming.done);
         ins.any(|incoming| next(&incoming))
-            || fold.is_some_and(|fold| fold.lacks(entry, rank))
-            || self.outs.iter().any(|out| !out.done && entry.is_slow(self.seat, out.to(), rank))
+            || fold.is_some_and(|fold| fold.lacks(at, rank))
+            || self
+                .outs
+                .iter()
+                .any(|out| !out.done && at.seat.is_slow(at.entry.port.memory(), out.to(), rank))
     }
 }

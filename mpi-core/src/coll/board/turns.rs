@@ -10,10 +10,9 @@
 //! collective on the communicator raises in whichever way it goes. Barriers that only begin are
 //! ignored: what runs there may not wait, which going through one process takes.
 
-use super::seat::Seat;
+use super::seat::AtBoard;
 use super::work::WaitFor;
-use crate::boards::{Audience, Boards, Source};
-use crate::entry::Entry;
+use crate::boards::{Audience, Source};
 use crate::error::Result;
 use crate::port::Port;
 
@@ -61,70 +60,70 @@ fn after(number: u32) -> u32 {
     (number + 1) & i32::MAX as u32
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> AtBoard<'_, P> {
     /// `MPI_BARRIER`: everyone tells everyone, or one that goes on first.
-    pub(super) fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
-        let order = match seat.takes_turns() && !self.begun.is_starting() {
-            true => self.lead(seat, Lead::meet)?,
+    pub(super) fn meet_at_board(&mut self) -> Result<()> {
+        let order = match self.seat.takes_turns() && !self.entry.begun.is_starting() {
+            true => self.lead(Lead::meet)?,
             false => Order::default(),
         };
         if let Some(first) = order.first {
-            self.meet_through(seat, first)?;
+            self.meet_through(first)?;
         } else {
-            self.write_signal(seat, Audience::Everyone)?;
-            for rank in seat.others() {
-                self.read_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
+            self.write_signal(Audience::Everyone)?;
+            for rank in self.seat.others() {
+                self.read_signal(Source::Public(rank), WaitFor::Each(Source::Public))?;
             }
         }
         if order.last {
-            self.port.give_turn();
+            self.entry.port.give_turn();
         }
         Ok(())
     }
 
     /// `first` hears all and tells all, and so goes on first. It takes a turn more than where everyone tells everyone.
-    fn meet_through(&mut self, seat: Seat, first: u32) -> Result<()> {
-        if seat.rank != first {
-            self.write_signal(seat, Audience::One(first))?;
-            self.read_signal(seat, Source::Public(first), WaitFor::Answer)?;
+    fn meet_through(&mut self, first: u32) -> Result<()> {
+        if self.seat.rank != first {
+            self.write_signal(Audience::One(first))?;
+            self.read_signal(Source::Public(first), WaitFor::Answer)?;
             // What it gives is mostly there by now.
-            self.port.memory_mut().ask_for_piece(seat.board, Source::Public(first));
-            self.port.memory_mut().ask_for_piece(seat.board, Source::Private(first));
+            self.ask_for_piece(Source::Public(first));
+            self.ask_for_piece(Source::Private(first));
             return Ok(());
         }
-        for rank in seat.others() {
-            self.read_signal(seat, Source::Private(rank), WaitFor::Each(Source::Private))?;
+        for rank in self.seat.others() {
+            self.read_signal(Source::Private(rank), WaitFor::Each(Source::Private))?;
         }
-        self.write_signal(seat, Audience::Everyone)
+        self.write_signal(Audience::Everyone)
     }
 
     /// The call that runs gives something of this root's to all, or begins to.
     #[inline]
-    pub(super) fn gives(&mut self, seat: Seat, root: u32) -> Result<()> {
-        if seat.takes_turns() {
-            self.lead(seat, |lead, number| lead.give(number, root))?;
+    pub(super) fn gives(&mut self, root: u32) -> Result<()> {
+        if self.seat.takes_turns() {
+            self.lead(|lead, number| lead.give(number, root))?;
         }
         Ok(())
     }
 
     /// The call that runs takes something of everyone to this process, who need not have it come first.
     #[inline]
-    pub(super) fn takes(&mut self, seat: Seat) -> Result<()> {
-        if seat.takes_turns() {
-            self.lead(seat, Lead::take)?;
+    pub(super) fn takes(&mut self) -> Result<()> {
+        if self.seat.takes_turns() {
+            self.lead(Lead::take)?;
         }
         Ok(())
     }
 
     /// Tells the record of what leads of the call that runs.
-    fn lead<T>(&mut self, seat: Seat, tell: impl FnOnce(&mut Lead, u32) -> T) -> Result<T> {
-        let number = self.running(seat)?;
-        Ok(tell(&mut self.comm_mut(seat.comm)?.lead, number))
+    fn lead<T>(&mut self, tell: impl FnOnce(&mut Lead, u32) -> T) -> Result<T> {
+        let number = self.running()?;
+        Ok(tell(&mut self.entry.comm_mut(self.seat.comm)?.lead, number))
     }
 
     /// The number of the call that runs, which has been counted.
-    fn running(&self, seat: Seat) -> Result<u32> {
-        Ok(self.comm(seat.comm)?.collective_number.wrapping_sub(1) & i32::MAX as u32)
+    fn running(&self) -> Result<u32> {
+        Ok(self.entry.comm(self.seat.comm)?.collective_number.wrapping_sub(1) & i32::MAX as u32)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Waiting at a board: what an operation can do is done, and in between the process polls, so that
 //! messages, nonblocking operations and the ends of peers go on as in any other wait.
 
-use super::seat::Seat;
+use super::seat::{AtBoard, Seat};
 use crate::boards::{Audience, Boards, Piece, Source};
-use crate::entry::{Entry, Lull};
+use crate::entry::Lull;
 use crate::error::{ErrorClass, Result};
 use crate::lost::{failed_elsewhere, lost_peer};
 use crate::port::{Port, Why};
@@ -38,14 +38,14 @@ pub(super) enum WaitFor {
 /// Something that is done as far as pieces and room have come.
 pub(super) trait Work<P: Port> {
     /// Does what can be done now, or some of it.
-    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step>;
+    fn step(&mut self, at: &mut AtBoard<'_, P>) -> Result<Step>;
 
     /// A member whose doing it waits for; any of them.
     fn awaited(&self) -> Option<u32>;
 
     /// A member without which it does not go on: one that is awaited, or has not read what was written to it.
-    fn held_up_by(&self, process: &Process<P>) -> Option<u32> {
-        let _ = process;
+    fn held_up_by(&self, seat: Seat, process: &Process<P>) -> Option<u32> {
+        let _ = (seat, process);
         self.awaited()
     }
 
@@ -60,8 +60,8 @@ pub(super) trait Work<P: Port> {
     }
 
     /// Whether it cannot end unless this member does something yet.
-    fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
-        let _ = entry;
+    fn awaits(&self, at: &mut AtBoard<'_, P>, rank: u32) -> bool {
+        let _ = at;
         self.awaited() == Some(rank)
     }
 }
@@ -72,29 +72,45 @@ pub(in crate::coll) fn polls(collective_number: u32) -> bool {
     collective_number.is_multiple_of(CALLS_PER_POLL)
 }
 
-impl<P: Port> Process<P> {
+impl Seat {
     /// Whether this member is to read what is written to an audience without room for more, and has not read all.
-    pub(super) fn is_slow(&self, seat: Seat, to: Audience, rank: u32) -> bool {
+    pub(super) fn is_slow(self, memory: &impl Boards, to: Audience, rank: u32) -> bool {
         match to {
             Audience::One(reader) => reader == rank,
-            Audience::Everyone => self.port.memory().lags(seat.board, rank),
+            Audience::Everyone => memory.lags(self.board, rank),
         }
     }
 
     /// The first such member.
-    pub(super) fn slow_reader(&self, seat: Seat, to: Audience) -> Option<u32> {
-        seat.others().find(|rank| self.is_slow(seat, to, *rank))
+    pub(super) fn slow_reader(self, memory: &impl Boards, to: Audience) -> Option<u32> {
+        self.others().find(|rank| self.is_slow(memory, to, *rank))
+    }
+
+    /// The call that `work` is done for.
+    #[cold]
+    fn call<P: Port>(self, process: &Process<P>, work: &impl Work<P>) -> Call {
+        let mut call = Call { procedure: process.procedure, ..Call::default() };
+        if let Some(rank) = work.held_up_by(self, process) {
+            call.peer = Peer::Source(rank as i32);
+        }
+        if let Ok(comm) = process.comm(self.comm) {
+            call.context = comm.context;
+            call.comm = comm.name.to_string();
+            call.collective = Some(comm.collective_number.wrapping_sub(1));
+        }
+        call
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> AtBoard<'_, P> {
     /// Works until all is done. It comes here only when the first step was stuck.
-    pub(super) fn drive(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
+    pub(super) fn drive(&mut self, work: &mut impl Work<P>) -> Result<()> {
+        let seat = self.seat;
         let mut lull = Lull::default();
         let mut rounds: u32 = 0;
         loop {
             if seat.crowded {
-                let looks = self.looks_in_turn(seat, work, lull.polls > 0);
+                let looks = self.looks_in_turn(work, lull.polls > 0);
                 match self.look_on(work, looks)? {
                     Step::Done => return Ok(()),
                     Step::Moved => lull = Lull::default(),
@@ -102,7 +118,7 @@ impl<P: Port> Entry<'_, P> {
                 }
             }
             let mut looks = 0;
-            while looks < LOOKS_PER_POLL && self.port.spins(lull.polls + 1) {
+            while looks < LOOKS_PER_POLL && self.entry.port.spins(lull.polls + 1) {
                 looks += 1;
                 match work.step(self)? {
                     Step::Done => return Ok(()),
@@ -110,7 +126,7 @@ impl<P: Port> Entry<'_, P> {
                     Step::Stuck => {}
                 }
             }
-            if self.poll() {
+            if self.entry.poll() {
                 lull = Lull::default();
             }
             // After the poll, so that what is missed now is what a sleep looks for.
@@ -124,17 +140,17 @@ impl<P: Port> Entry<'_, P> {
             }
             rounds += 1;
             if lull.slept || rounds == POLLS_PER_CHECK {
-                self.check_members(seat, work)?;
+                self.check_members(work)?;
                 rounds = 0;
             }
-            self.pause(&mut lull, |entry| entry.board_call(seat, work));
+            self.entry.pause(&mut lull, |entry| seat.call(entry, work));
         }
     }
 
     /// How often to look before others on this processor have a turn: never if what is awaited may come from one.
-    pub(super) fn looks_in_turn(&mut self, seat: Seat, work: &impl Work<P>, yielded: bool) -> u32 {
+    pub(super) fn looks_in_turn(&mut self, work: &impl Work<P>, yielded: bool) -> u32 {
         let Some(awaited) = work.awaited() else { return 0 };
-        let process: &mut Process<P> = self;
+        let (process, seat): (&mut Process<P>, Seat) = (&mut self.entry, self.seat);
         let Some(state) = process.objects.comms.find(seat.comm) else { return 0 };
         if state.beside.contains(&awaited) {
             return 0;
@@ -169,13 +185,13 @@ impl<P: Port> Entry<'_, P> {
 
     /// Fails if an operation failed at a member, or if one died, or left although it is waited for.
     #[cold]
-    pub(super) fn check_members(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
-        for rank in 0..seat.size {
-            if let Some(class) = self.port.memory_mut().renounced(seat.board, rank) {
+    pub(super) fn check_members(&mut self, work: &mut impl Work<P>) -> Result<()> {
+        for rank in 0..self.seat.size {
+            if let Some(class) = self.renounced(rank) {
                 return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
             }
-            let Some(peer) = self.comm(seat.comm)?.group.peer(rank) else { continue };
-            match self.vci.peers[peer.0 as usize].down().cloned() {
+            let Some(peer) = self.entry.comm(self.seat.comm)?.group.peer(rank) else { continue };
+            match self.entry.vci.peers[peer.0 as usize].down().cloned() {
                 Some(Why::Finalized) if !work.awaits(self, rank) => {}
                 Some(why) => return Err(lost_peer(peer, &why)),
                 None => {}
@@ -184,40 +200,20 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    #[cold]
-    fn board_call(&self, seat: Seat, work: &impl Work<P>) -> Call {
-        let mut call = Call { procedure: self.procedure, ..Call::default() };
-        if let Some(rank) = work.held_up_by(self) {
-            call.peer = Peer::Source(rank as i32);
-        }
-        if let Ok(comm) = self.comm(seat.comm) {
-            call.context = comm.context;
-            call.comm = comm.name.to_string();
-            call.collective = Some(comm.collective_number.wrapping_sub(1));
-        }
-        call
-    }
-
     /// Waits for the next piece of a stream, and shows it.
     #[inline]
-    pub(super) fn await_piece(
-        &mut self,
-        seat: Seat,
-        from: Source,
-        wait_for: WaitFor,
-    ) -> Result<Piece> {
-        if let Some(piece) = self.port.memory_mut().read_piece(seat.board, from) {
+    pub(super) fn await_piece(&mut self, from: Source, wait_for: WaitFor) -> Result<Piece> {
+        if let Some(piece) = self.read_piece(from) {
             return Ok(piece);
         }
-        let mut arrival = Arrival { seat, from, wait_for, piece: NOTHING };
-        self.drive(seat, &mut arrival)?;
+        let mut arrival = Arrival { from, wait_for, piece: NOTHING };
+        self.again().drive(&mut arrival)?;
         Ok(arrival.piece)
     }
 }
 
 /// Waiting for a piece.
 struct Arrival {
-    seat: Seat,
     from: Source,
     wait_for: WaitFor,
     piece: Piece,
@@ -228,8 +224,8 @@ const NOTHING: Piece = Piece { at: std::ptr::null(), len: 0, last: false, apart:
 
 impl<P: Port> Work<P> for Arrival {
     #[inline]
-    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
-        let Some(piece) = entry.port.memory_mut().read_piece(self.seat.board, self.from) else {
+    fn step(&mut self, at: &mut AtBoard<'_, P>) -> Result<Step> {
+        let Some(piece) = at.read_piece(self.from) else {
             return Ok(Step::Stuck);
         };
         self.piece = piece;

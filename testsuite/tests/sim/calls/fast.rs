@@ -48,7 +48,7 @@ pub(crate) fn begin(
     wanted: bool,
 ) -> Result<(RequestHandle, bool)> {
     let begun = match wanted {
-        true => mpi.begin_fast(COMM_WORLD, |mpi| fast::<true>(mpi, call, memory))?,
+        true => mpi.begin_fast(|mpi| fast::<true>(mpi, call, memory))?,
         false => None,
     };
     if let Some(request) = begun {
