@@ -29,7 +29,7 @@ pub struct Process<P: Port> {
     /// What it has of MPI objects.
     pub objects: Objects,
     /// Messages taken by matched probes.
-    pub(crate) messages: Table<MessageKind, MatchedMessage>,
+    pub(crate) matched: Table<MessageKind, MatchedMessage>,
     pub(crate) vci: Vci,
     pub(crate) buffer: Option<AttachedBuffer>,
     /// Buffered sends of this process so far, in whichever buffer.
@@ -59,7 +59,7 @@ impl<P: Port> Process<P> {
         Process {
             port,
             objects: Objects::new(always),
-            messages: Table::new(),
+            matched: Table::new(),
             vci: Vci::new(),
             buffer: None,
             buffered_sends: 0,

@@ -42,7 +42,7 @@ pub fn sendrecv(
         tag: recvtag,
         comm,
     };
-    let both = cx.send_receive_slowly(send, receive)?;
+    let both = cx.messages().send_receive_slowly(send, receive)?;
     finish(cx, both, status)
 }
 
@@ -62,7 +62,7 @@ pub fn sendrecv_replace(
 ) -> Result<()> {
     let send = Message { buf, count, datatype, rank: dest, tag: sendtag, comm };
     let receive = Message { buf, count, datatype, rank: source, tag: recvtag, comm };
-    let both = cx.isend_receive_replace(send, receive)?;
+    let both = cx.messages().isend_receive_replace(send, receive)?;
     finish(cx, both, status)
 }
 
@@ -99,7 +99,7 @@ pub fn isendrecv(
         tag: recvtag,
         comm,
     };
-    *request = cx.isend_receive(send, receive)?;
+    *request = cx.messages().isend_receive(send, receive)?;
     Ok(())
 }
 
@@ -119,6 +119,6 @@ pub fn isendrecv_replace(
 ) -> Result<()> {
     let send = Message { buf, count, datatype, rank: dest, tag: sendtag, comm };
     let receive = Message { buf, count, datatype, rank: source, tag: recvtag, comm };
-    *request = cx.isend_receive_replace(send, receive)?;
+    *request = cx.messages().isend_receive_replace(send, receive)?;
     Ok(())
 }

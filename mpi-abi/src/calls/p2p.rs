@@ -30,7 +30,8 @@ pub fn send(
     tag: i32,
     comm: CommHandle,
 ) -> Result<()> {
-    cx.send_slowly(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Standard)
+    cx.messages()
+        .send_slowly(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Standard)
 }
 
 /// `MPI_Bsend`.
@@ -45,7 +46,7 @@ pub fn bsend(
     tag: i32,
     comm: CommHandle,
 ) -> Result<()> {
-    cx.send(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Buffered)
+    cx.messages().send(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Buffered)
 }
 
 /// `MPI_Ssend`.
@@ -60,7 +61,7 @@ pub fn ssend(
     tag: i32,
     comm: CommHandle,
 ) -> Result<()> {
-    cx.send(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Synchronous)
+    cx.messages().send(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Synchronous)
 }
 
 /// `MPI_Rsend`.
@@ -75,7 +76,7 @@ pub fn rsend(
     tag: i32,
     comm: CommHandle,
 ) -> Result<()> {
-    cx.send(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Ready)
+    cx.messages().send(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Ready)
 }
 
 /// `MPI_Isend`.
@@ -92,7 +93,7 @@ pub fn isend(
     request: &mut RequestHandle,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: dest, tag, comm };
-    *request = cx.isend_slowly(message, Mode::Standard)?;
+    *request = cx.messages().isend_slowly(message, Mode::Standard)?;
     Ok(())
 }
 
@@ -109,7 +110,9 @@ pub fn ibsend(
     comm: CommHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    *request = cx.isend(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Buffered)?;
+    *request = cx
+        .messages()
+        .isend(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Buffered)?;
     Ok(())
 }
 
@@ -126,8 +129,9 @@ pub fn issend(
     comm: CommHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    *request =
-        cx.isend(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Synchronous)?;
+    *request = cx
+        .messages()
+        .isend(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Synchronous)?;
     Ok(())
 }
 
@@ -144,7 +148,9 @@ pub fn irsend(
     comm: CommHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    *request = cx.isend(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Ready)?;
+    *request = cx
+        .messages()
+        .isend(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Ready)?;
     Ok(())
 }
 
@@ -162,7 +168,7 @@ pub fn recv(
     status: &mut Status,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: source, tag, comm };
-    let request = cx.receive_slowly(message)?;
+    let request = cx.messages().receive_slowly(message)?;
     finish(cx, request, status)
 }
 
@@ -179,7 +185,8 @@ pub fn irecv(
     comm: CommHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    *request = cx.ireceive_slowly(Message { buf, count, datatype, rank: source, tag, comm })?;
+    *request =
+        cx.messages().ireceive_slowly(Message { buf, count, datatype, rank: source, tag, comm })?;
     Ok(())
 }
 
@@ -192,7 +199,7 @@ pub fn mrecv(
     message: &mut MessageHandle,
     status: &mut Status,
 ) -> Result<()> {
-    let request = cx.ireceive_matched(buf, count, datatype, message)?;
+    let request = cx.messages().ireceive_matched(buf, count, datatype, message)?;
     // The message came through a communicator, though the call names none.
     own(cx, request);
     finish(cx, request, status)
@@ -207,6 +214,6 @@ pub fn imrecv(
     message: &mut MessageHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    *request = cx.ireceive_matched(buf, count, datatype, message)?;
+    *request = cx.messages().ireceive_matched(buf, count, datatype, message)?;
     Ok(())
 }

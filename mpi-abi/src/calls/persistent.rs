@@ -22,7 +22,7 @@ pub fn send_init(
     request: &mut RequestHandle,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: dest, tag, comm };
-    *request = cx.send_init(message, Mode::Standard)?;
+    *request = cx.messages().send_init(message, Mode::Standard)?;
     Ok(())
 }
 
@@ -39,7 +39,7 @@ pub fn bsend_init(
     request: &mut RequestHandle,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: dest, tag, comm };
-    *request = cx.send_init(message, Mode::Buffered)?;
+    *request = cx.messages().send_init(message, Mode::Buffered)?;
     Ok(())
 }
 
@@ -56,7 +56,7 @@ pub fn ssend_init(
     request: &mut RequestHandle,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: dest, tag, comm };
-    *request = cx.send_init(message, Mode::Synchronous)?;
+    *request = cx.messages().send_init(message, Mode::Synchronous)?;
     Ok(())
 }
 
@@ -73,7 +73,7 @@ pub fn rsend_init(
     request: &mut RequestHandle,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: dest, tag, comm };
-    *request = cx.send_init(message, Mode::Ready)?;
+    *request = cx.messages().send_init(message, Mode::Ready)?;
     Ok(())
 }
 
@@ -89,7 +89,8 @@ pub fn recv_init(
     comm: CommHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    *request = cx.receive_init(Message { buf, count, datatype, rank: source, tag, comm })?;
+    *request =
+        cx.messages().receive_init(Message { buf, count, datatype, rank: source, tag, comm })?;
     Ok(())
 }
 

@@ -15,7 +15,7 @@ pub fn iprobe(
     flag: &mut bool,
     status: &mut Status,
 ) -> Result<()> {
-    let found = cx.iprobe(source, tag, comm)?;
+    let found = cx.messages().iprobe(source, tag, comm)?;
     *flag = found.is_some();
     *status = found.unwrap_or(Status::EMPTY);
     Ok(())
@@ -31,7 +31,7 @@ pub fn improbe(
     message: &mut MessageHandle,
     status: &mut Status,
 ) -> Result<()> {
-    let found = cx.improbe(source, tag, comm)?;
+    let found = cx.messages().improbe(source, tag, comm)?;
     *flag = found.is_some();
     (*message, *status) = found.unwrap_or((MessageHandle::NULL, Status::EMPTY));
     Ok(())

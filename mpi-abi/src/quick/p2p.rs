@@ -49,8 +49,8 @@ pub unsafe fn send<F: Face>(
         return false;
     }
     // Made twice, so that the first, of which no reference is taken, never lies in memory.
-    entry.send_quickly(&message::<F>(buf, count, datatype, dest, tag, comm))
-        || entry.send_soon(&message::<F>(buf, count, datatype, dest, tag, comm))
+    entry.messages().send_quickly(&message::<F>(buf, count, datatype, dest, tag, comm))
+        || entry.messages().send_soon(&message::<F>(buf, count, datatype, dest, tag, comm))
 }
 
 /// `MPI_Isend`.
@@ -70,7 +70,7 @@ pub unsafe fn isend<F: Face>(
         return false;
     }
     let message = message::<F>(buf, count, datatype, dest, tag, comm);
-    let Some(sent) = entry.isend_quickly(&message) else {
+    let Some(sent) = entry.messages().isend_quickly(&message) else {
         return false;
     };
     // SAFETY: the program's promise, and not null.
@@ -96,7 +96,7 @@ pub unsafe fn recv<F: Face>(
     }
     entry.procedure = Procedure::Recv.number();
     let message = message::<F>(buf, count, datatype, source, tag, comm);
-    let Some(received) = entry.receive_quickly(&message) else { return false };
+    let Some(received) = entry.messages().receive_quickly(&message) else { return false };
     // SAFETY: the program's promise, and not null.
     unsafe { put::<F>(status, &received, false) };
     true
@@ -119,7 +119,7 @@ pub unsafe fn irecv<F: Face>(
         return false;
     }
     let message = message::<F>(buf, count, datatype, source, tag, comm);
-    let Some(received) = entry.ireceive_quickly(&message) else { return false };
+    let Some(received) = entry.messages().ireceive_quickly(&message) else { return false };
     // SAFETY: the program's promise, and not null.
     unsafe { *request = F::request_out(received) };
     true
@@ -149,7 +149,9 @@ pub unsafe fn sendrecv<F: Face>(
     entry.procedure = Procedure::Sendrecv.number();
     let send = message::<F>(sendbuf, sendcount, sendtype, dest, sendtag, comm);
     let receive = message::<F>(recvbuf, recvcount, recvtype, source, recvtag, comm);
-    let Some(received) = entry.send_receive_quickly(&send, &receive) else { return false };
+    let Some(received) = entry.messages().send_receive_quickly(&send, &receive) else {
+        return false;
+    };
     // SAFETY: the program's promise, and not null.
     unsafe { put::<F>(status, &received, false) };
     true

@@ -70,8 +70,8 @@ impl<P: Port> Entry<'_, P> {
         };
         let mut length = (own.len() as u64).to_le_bytes();
         let sent = [
-            self.isend(message(length.as_mut_ptr(), length.len()), Mode::Standard)?,
-            self.isend(message(own.as_ptr().cast_mut(), own.len()), Mode::Standard)?,
+            self.messages().isend(message(length.as_mut_ptr(), length.len()), Mode::Standard)?,
+            self.messages().isend(message(own.as_ptr().cast_mut(), own.len()), Mode::Standard)?,
         ];
         let other = self.receive_measured(&message, limit);
         // The bytes stay here until they are sent, whatever came back.
@@ -87,13 +87,13 @@ impl<P: Port> Entry<'_, P> {
         limit: usize,
     ) -> Result<Vec<u8>> {
         let mut incoming = [0; 8];
-        self.receive(message(incoming.as_mut_ptr(), incoming.len()))?;
+        self.messages().receive(message(incoming.as_mut_ptr(), incoming.len()))?;
         let length = u64::from_le_bytes(incoming);
         if length > limit as u64 {
             crate::fail!(INTERN, "the other group's leader announced {length} bytes");
         }
         let mut other = vec![0; length as usize];
-        self.receive(message(other.as_mut_ptr(), other.len()))?;
+        self.messages().receive(message(other.as_mut_ptr(), other.len()))?;
         Ok(other)
     }
 }

@@ -285,10 +285,10 @@ impl<P: Port> Entry<'_, P> {
         let (leader, others) = members.split_first().expect("this process is a member");
         if self.comm(room)?.rank == *leader {
             for other in others {
-                self.send(message(*other, &mut bytes), crate::p2p::Mode::Standard)?;
+                self.messages().send(message(*other, &mut bytes), crate::p2p::Mode::Standard)?;
             }
         } else {
-            self.receive(message(*leader, &mut bytes))?;
+            self.messages().receive(message(*leader, &mut bytes))?;
             *context = u64::from_le_bytes(bytes);
         }
         Ok(())

@@ -81,7 +81,7 @@ impl<P: Port> Process<P> {
         }
         // Of all at once: a program may free thousands on which something is under way.
         let on_requests = self.heard_requests().map(|(_, request)| request.comm);
-        let on_messages = self.messages.iter().map(|(_, message)| message.comm);
+        let on_messages = self.matched.iter().map(|(_, message)| message.comm);
         let used: HashSet<CommHandle> = on_requests.chain(on_messages).collect();
         let mut at = 0;
         while let Some(&comm) = self.freed_comms.get(at) {
@@ -119,7 +119,7 @@ impl<P: Port> Process<P> {
 
     /// The messages that came on a communicator and were probed for.
     fn messages_on(&self, comm: CommHandle) -> impl Iterator<Item = MessageHandle> {
-        self.messages
+        self.matched
             .iter()
             .filter(move |(_, message)| message.comm == comm)
             .map(|(handle, _)| handle)
@@ -139,7 +139,7 @@ impl<P: Port> Process<P> {
             }
         }
         for message in Vec::from_iter(self.messages_on(before)) {
-            self.messages.get_mut(message)?.comm = now;
+            self.matched.get_mut(message)?.comm = now;
         }
         Ok(())
     }

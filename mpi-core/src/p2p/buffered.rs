@@ -6,7 +6,7 @@
 //! attached used up as the standard's model of §3.6.1 says, while its memory is never written.
 
 use super::send::Manner;
-use super::{Begun, Message};
+use super::{Begun, Message, Messages};
 use std::collections::BTreeSet;
 
 use crate::buffer::UserBuffer;
@@ -85,7 +85,7 @@ impl AttachedBuffer {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Messages<'_, P> {
     /// The buffered send behind `MPI_Bsend` and `MPI_Ibsend`: complete when it returns.
     pub(crate) fn buffered_send(&mut self, message: Message) -> Result<()> {
         let Some((mut packer, route)) = self.check_send(&message)? else { return Ok(()) };
@@ -144,7 +144,9 @@ impl<P: Port> Entry<'_, P> {
         Err(Error::new(ErrorClass::BUFFER, "no buffer is attached for buffered sends")
             .hint("Call MPI_Buffer_attach before MPI_Bsend, or send in standard mode."))
     }
+}
 
+impl<P: Port> Entry<'_, P> {
     /// Attaches a buffer (`MPI_Buffer_attach` and its kin).
     pub fn attach_buffer(&mut self, id: BufferId, address: UserBuffer, size: i64) -> Result<()> {
         if size < 0 && address != UserBuffer::AUTOMATIC {

@@ -1,18 +1,17 @@
 //! A send and a receive in one call (MPI-5.0 §3.10): both begin before either is waited for, so
 //! that exchanges in a ring or a pair cannot deadlock.
 
-use super::{Message, Mode};
+use super::{Message, Messages, Mode};
 use crate::buffer::UserBuffer;
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::RequestHandle;
 use crate::port::Port;
 use crate::request::{Operation, Owner, Request, gather_long};
 use crate::status::Status;
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Messages<'_, P> {
     /// `MPI_Sendrecv` of plain messages that succeeds (see [`quick`](super::quick)); `None` leaves
-    /// the rest to [`Entry::send_receive_slowly`].
+    /// the rest to [`Messages::send_receive_slowly`].
     #[inline]
     pub fn send_receive_quickly(&mut self, send: &Message, receive: &Message) -> Option<Status> {
         if !self.is_plain(send) || send.tag < 0 || !self.is_plain(receive) {
@@ -34,7 +33,7 @@ impl<P: Port> Entry<'_, P> {
         status
     }
 
-    /// The ordinary way of `MPI_Sendrecv`, tried after [`Entry::send_receive_quickly`]: the request
+    /// The ordinary way of `MPI_Sendrecv`, tried after [`Messages::send_receive_quickly`]: the request
     /// to wait for.
     pub fn send_receive_slowly(
         &mut self,

@@ -20,10 +20,13 @@ pub mod receive;
 pub(crate) mod rendezvous;
 pub mod send;
 
+use std::ops::{Deref, DerefMut};
+
 use crate::buffer::UserBuffer;
+use crate::entry::Entry;
 use crate::error::ErrorClass;
 use crate::handle::{CommHandle, DatatypeHandle, MessageHandle};
-use crate::port::PeerId;
+use crate::port::{PeerId, Port};
 use rendezvous::Rts;
 
 /// `MPI_MESSAGE_NO_PROC`.
@@ -44,6 +47,33 @@ pub struct Message {
     pub tag: i32,
     /// Communicator.
     pub comm: CommHandle,
+}
+
+/// What a call does with messages: sends, receives and probes. It is a borrow of the call.
+pub struct Messages<'a, P: Port>(Entry<'a, P>);
+
+impl<P: Port> Entry<'_, P> {
+    /// What this call does with messages.
+    #[inline(always)]
+    pub fn messages(&mut self) -> Messages<'_, P> {
+        Messages(self.again())
+    }
+}
+
+impl<'a, P: Port> Deref for Messages<'a, P> {
+    type Target = Entry<'a, P>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Entry<'a, P> {
+        &self.0
+    }
+}
+
+impl<'a, P: Port> DerefMut for Messages<'a, P> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Entry<'a, P> {
+        &mut self.0
+    }
 }
 
 /// Send modes (MPI-5.0 §3.4).

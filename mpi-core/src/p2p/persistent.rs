@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Message, Mode};
+use super::{Message, Messages, Mode};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
 use crate::request::{Operation, Owner, Persistent, Recipe, Request};
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Messages<'_, P> {
     /// `MPI_Send_init` and its three kin.
     pub fn send_init(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
         self.check_send(&message)?;
@@ -21,7 +21,9 @@ impl<P: Port> Entry<'_, P> {
         self.check_receive(&message)?;
         self.persistent(Recipe::Receive(message), message.comm)
     }
+}
 
+impl<P: Port> Entry<'_, P> {
     /// A request that is started by `recipe` on `comm`, which it holds. It has a handle of its own for a derived
     /// datatype, since the program may free its (§5.1.9: what was built on a freed datatype is not affected).
     pub(crate) fn persistent(
@@ -55,8 +57,10 @@ impl<P: Port> Entry<'_, P> {
             _ => return Err(not_startable("is not a persistent request")),
         };
         let active = match recipe {
-            Recipe::Send(message, mode) => self.isend(Message { comm, ..message }, mode)?,
-            Recipe::Receive(message) => self.ireceive(Message { comm, ..message })?,
+            Recipe::Send(message, mode) => {
+                self.messages().isend(Message { comm, ..message }, mode)?
+            }
+            Recipe::Receive(message) => self.messages().ireceive(Message { comm, ..message })?,
             Recipe::Collective(standing) => self.start_standing(&standing, comm)?,
         };
         if let Operation::Persistent(persistent) =
@@ -66,9 +70,7 @@ impl<P: Port> Entry<'_, P> {
         }
         Ok(())
     }
-}
 
-impl<P: Port> Entry<'_, P> {
     /// Gives up what the request kept, when its request is freed.
     pub(crate) fn release_recipe(&mut self, recipe: Recipe) -> Result<()> {
         match recipe {

@@ -1,8 +1,7 @@
 //! Probes: a look at a message before it is received (MPI-5.0 §3.8).
 
 use super::receive::Pattern;
-use super::{Arrived, MESSAGE_NO_PROC};
-use crate::entry::Entry;
+use super::{Arrived, MESSAGE_NO_PROC, Messages};
 use crate::error::Result;
 use crate::handle::CommHandle;
 use crate::lost::lost_source;
@@ -17,7 +16,7 @@ fn status_of(arrived: &Arrived) -> Status {
     Status { source: arrived.source, tag: arrived.tag, bytes: arrived.len(), ..Status::EMPTY }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Messages<'_, P> {
     /// `MPI_Iprobe`: the status of the message that a receive would take now, if there is one.
     pub fn iprobe(&mut self, rank: i32, tag: i32, comm: CommHandle) -> Result<Option<Status>> {
         let Some(pattern) = self.pattern(comm, rank, tag)? else {
@@ -90,7 +89,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(None);
         };
         let status = status_of(&arrived);
-        let handle = self.messages.insert(MatchedMessage { arrived, comm })?;
+        let handle = self.matched.insert(MatchedMessage { arrived, comm })?;
         Ok(Some((handle, status)))
     }
 }

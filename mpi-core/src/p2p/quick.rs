@@ -12,11 +12,10 @@ use super::ahead::Ahead;
 use super::expected::Expected;
 use super::receive::Pattern;
 use super::rendezvous::Rts;
-use super::{Arrived, Message};
+use super::{Arrived, Message, Messages};
 use crate::buffer::UserBuffer;
 use crate::constants::{ANY_TAG, PROC_NULL};
 use crate::datatype::{Unpacker, dense_size};
-use crate::entry::Entry;
 use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header, INLINE_BYTES};
 use crate::limits::QUICK_ELEMENTS_MAX;
@@ -31,6 +30,7 @@ use crate::tuning::{
     ALWAYS_COPIED_BYTES, BLOCKING_BYTES, LANE_LOOKS_PER_POLL, LOOKS_PER_CLAIM, POLLS_PER_ROUND,
     QUICK_BYTES, QUICK_IN_A_ROW,
 };
+use crate::vci::Vci;
 
 /// The bytes of a message if they are at most `most` and one run of memory at its address;
 /// neither they nor the address are doubtful.
@@ -130,22 +130,138 @@ impl Objects {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Vci {
+    /// Posts a receive for which nothing unexpected is there.
+    #[inline]
+    fn post_quickly(&mut self, wanted: Wanted, message: &Message) -> Option<RequestHandle> {
+        let Wanted { peer, context, source, tag, room } = wanted;
+        if self.peers[peer.0 as usize].down().is_some() {
+            return None;
+        }
+        let unpacker = Unpacker::contiguous(message.buf, room as u64);
+        let pattern = Pattern { context, source, tag, from: Some(peer) };
+        self.post(unpacker, pattern, Owner::Program, message.comm).ok()
+    }
+
+    /// Whether it is not the others' turn.
+    #[inline]
+    fn may_take(&mut self) -> bool {
+        self.quick_left = self.quick_left.checked_sub(1).unwrap_or(QUICK_IN_A_ROW);
+        self.quick_left > 0
+    }
+
+    /// Takes the front of the lane of the wanted peer if it is what is wanted.
+    #[inline(always)]
+    fn take_front<P: Port>(
+        &mut self,
+        port: &mut P,
+        looks: u32,
+        wanted: &Wanted,
+        message: &Message,
+    ) -> Result<Status, Front> {
+        let peer = wanted.peer;
+        let (state, matcher) = (&mut self.peers[peer.0 as usize], &mut self.matcher);
+        let expected = wanted.expect(state, matcher, message.buf).ok_or(Front::Other)?;
+        // In memory from here on, lest it be worked out when the message is there.
+        let expected = std::hint::black_box(expected);
+        let (header, len) = port.take_expected(peer, looks, &expected)?;
+        let (status, due) = count_in(state, &header, len as u64);
+        if due {
+            self.report_consumed(port, peer);
+        }
+        Ok(status)
+    }
+
+    /// Takes the message of several pieces that begins at the front of the lane of the wanted peer, if
+    /// it is what is wanted: its status, or the request of it if the rest is long in coming.
+    fn take_pieces<P: Port>(
+        &mut self,
+        port: &mut P,
+        wanted: &Wanted,
+        message: &Message,
+    ) -> Option<Result<Status, RequestHandle>> {
+        // So that a request can be made when the message is already taken.
+        self.requests.next_handle().ok()?;
+        let peer = wanted.peer;
+        let (state, matcher) = (&mut self.peers[peer.0 as usize], &mut self.matcher);
+        let expected = wanted.expect(state, matcher, message.buf)?;
+        let (mut status, mut due) = (Status::EMPTY, false);
+        let pieces = port.take_pieces(peer, |header, len| {
+            if expected.differs(&header.to_words(0)) != 0 || len > wanted.room as u64 {
+                return None;
+            }
+            (status, due) = count_in(state, header, len);
+            Some(message.buf)
+        });
+        if due {
+            self.report_consumed(port, peer);
+        }
+        match pieces {
+            Pieces::Other => None,
+            Pieces::Taken => Some(Ok(status)),
+            Pieces::Begun(taken) => {
+                let rts = Rts { peer, len: status.bytes, offer: Offer::default(), token: 0 };
+                let state = ReceiveState {
+                    incoming: Incoming::elsewhere(wanted.room as u64),
+                    posted: None,
+                    from: Some(peer),
+                    awaited: Some(rts),
+                    landing: true,
+                    fetching: false,
+                };
+                let operation = Operation::Receive(state);
+                let request = Request::active(operation, Owner::Program, message.comm);
+                let request = self.requests.insert(Request { status, ..request }).ok()?;
+                let rest = message.buf.offset(taken as i64);
+                let rest = Unpacker::contiguous(rest, status.bytes - taken);
+                port.land(peer, rest, Token(u64::from(request.raw())));
+                Some(Err(request))
+            }
+        }
+    }
+
+    /// Gives the front of the lane of `peer` to the posted receive that it is for.
+    #[inline(never)]
+    fn give_front<P: Port>(&mut self, port: &mut P, peer: PeerId) -> bool {
+        if self.matcher.posted_len() == 0 {
+            return false;
+        }
+        let front = port.take_front(peer, 1, |header, body| {
+            let state = &mut self.peers[peer.0 as usize];
+            if header.kind != FrameKind::Eager as u8 || !state.is_next(header.sequence) {
+                return false;
+            }
+            let Some(request) = self.matcher.arrive(header.context, header.source, header.tag)
+            else {
+                return false;
+            };
+            state.count_in();
+            state.credit.acknowledge(header.credit);
+            self.consumed(peer, body.len() as u64);
+            self.receive_eager(request, header.source, header.tag, body);
+            true
+        });
+        front == Front::Taken
+    }
+}
+
+impl<P: Port> Messages<'_, P> {
     /// Sends a small message if its receiver's lane takes it at once; whether it has.
     #[inline(always)]
     pub fn send_quickly(&mut self, message: &Message) -> bool {
         let Some(len) = plain_bytes(message, QUICK_BYTES) else { return false };
         let Some(Partner { peer, context, me }) = self.partner(message) else { return false };
-        let state = &mut self.vci.peers[peer.0 as usize];
+        let process: &mut Process<P> = self;
+        let state = &mut process.vci.peers[peer.0 as usize];
         if message.tag < 0 || !state.is_open() || !state.credit.covers(len as u64) {
             return false;
         }
         let bytes = lend(message.buf, len);
         let header = header(state, context, me, message.tag);
         let sent = if len <= INLINE_BYTES {
-            self.port.send_inline(peer, header, bytes)
+            process.port.send_inline(peer, header, bytes)
         } else {
-            self.port.send_at_once(peer, header, bytes)
+            process.port.send_at_once(peer, header, bytes)
         };
         if sent {
             state.credit.spend(len as u64);
@@ -154,7 +270,7 @@ impl<P: Port> Process<P> {
         sent
     }
 
-    /// Sends a small message that [`Process::send_quickly`] did not, for the way to its receiver is
+    /// Sends a small message that [`Messages::send_quickly`] did not, for the way to its receiver is
     /// another or has no room at hand; `false` if it has to go the ordinary way.
     #[inline(never)]
     pub fn send_soon(&mut self, message: &Message) -> bool {
@@ -163,12 +279,13 @@ impl<P: Port> Process<P> {
         // A shorter one goes even if there is a faster way for one that is announced.
         let long = len > INLINE_BYTES && len > self.port.caps(peer).frame_bytes_max
             || len as u64 > BLOCKING_BYTES && !self.port.has_room(peer, len as u64, true);
-        let state = &mut self.vci.peers[peer.0 as usize];
+        let process: &mut Process<P> = self;
+        let state = &mut process.vci.peers[peer.0 as usize];
         if long || message.tag < 0 || !state.is_open() || !state.credit.covers(len as u64) {
             return false;
         }
         let header = header(state, context, me, message.tag);
-        if self.port.send(peer, &header, Body::Bytes(lend(message.buf, len))).is_err() {
+        if process.port.send(peer, &header, Body::Bytes(lend(message.buf, len))).is_err() {
             return false;
         }
         state.credit.spend(len as u64);
@@ -194,8 +311,8 @@ impl<P: Port> Process<P> {
     #[inline(always)]
     pub fn ireceive_quickly(&mut self, message: &Message) -> Option<RequestHandle> {
         let wanted = self.wanted(message)?;
-        if !self.may_take() {
-            return self.post_quickly(wanted, message);
+        if !self.vci.may_take() {
+            return self.vci.post_quickly(wanted, message);
         }
         loop {
             match self.take_front(1, &wanted, message) {
@@ -203,21 +320,27 @@ impl<P: Port> Process<P> {
                     return self.vci.requests.insert(Request::finished(status, message.comm)).ok();
                 }
                 Err(Front::Other) if self.give_front(wanted.peer) => {}
-                Err(_) => return self.post_quickly(wanted, message),
+                Err(_) => return self.vci.post_quickly(wanted, message),
             }
         }
     }
 
-    /// Posts a receive for which nothing unexpected is there.
-    #[inline]
-    fn post_quickly(&mut self, wanted: Wanted, message: &Message) -> Option<RequestHandle> {
-        let Wanted { peer, context, source, tag, room } = wanted;
-        if self.vci.peers[peer.0 as usize].down().is_some() {
-            return None;
-        }
-        let unpacker = Unpacker::contiguous(message.buf, room as u64);
-        let pattern = Pattern { context, source, tag, from: Some(peer) };
-        self.vci.post(unpacker, pattern, Owner::Program, message.comm).ok()
+    /// See [`Vci::take_front`].
+    #[inline(always)]
+    fn take_front(
+        &mut self,
+        looks: u32,
+        wanted: &Wanted,
+        message: &Message,
+    ) -> Result<Status, Front> {
+        let process: &mut Process<P> = self;
+        process.vci.take_front(&mut process.port, looks, wanted, message)
+    }
+
+    /// See [`Vci::give_front`].
+    fn give_front(&mut self, peer: PeerId) -> bool {
+        let process: &mut Process<P> = self;
+        process.vci.give_front(&mut process.port, peer)
     }
 
     /// What a receive wants, if the short way is open to it.
@@ -231,115 +354,15 @@ impl<P: Port> Process<P> {
         }
         Some(Wanted { peer, context, source, tag, room })
     }
-
-    /// Takes the front of the lane of the wanted peer if it is what is wanted.
-    #[inline(always)]
-    fn take_front(
-        &mut self,
-        looks: u32,
-        wanted: &Wanted,
-        message: &Message,
-    ) -> Result<Status, Front> {
-        let peer = wanted.peer;
-        let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
-        let expected = wanted.expect(state, matcher, message.buf).ok_or(Front::Other)?;
-        // In memory from here on, lest it be worked out when the message is there.
-        let expected = std::hint::black_box(expected);
-        let (header, len) = self.port.take_expected(peer, looks, &expected)?;
-        let (status, due) = count_in(state, &header, len as u64);
-        if due {
-            self.vci.report_consumed(&mut self.port, peer);
-        }
-        Ok(status)
-    }
-
-    /// Takes the message of several pieces that begins at the front of the lane of the wanted peer, if
-    /// it is what is wanted: its status, or the request of it if the rest is long in coming.
-    fn take_pieces(
-        &mut self,
-        wanted: &Wanted,
-        message: &Message,
-    ) -> Option<Result<Status, RequestHandle>> {
-        // So that a request can be made when the message is already taken.
-        self.vci.requests.next_handle().ok()?;
-        let peer = wanted.peer;
-        let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
-        let expected = wanted.expect(state, matcher, message.buf)?;
-        let (mut status, mut due) = (Status::EMPTY, false);
-        let pieces = self.port.take_pieces(peer, |header, len| {
-            if expected.differs(&header.to_words(0)) != 0 || len > wanted.room as u64 {
-                return None;
-            }
-            (status, due) = count_in(state, header, len);
-            Some(message.buf)
-        });
-        if due {
-            self.vci.report_consumed(&mut self.port, peer);
-        }
-        match pieces {
-            Pieces::Other => None,
-            Pieces::Taken => Some(Ok(status)),
-            Pieces::Begun(taken) => {
-                let rts = Rts { peer, len: status.bytes, offer: Offer::default(), token: 0 };
-                let state = ReceiveState {
-                    incoming: Incoming::elsewhere(wanted.room as u64),
-                    posted: None,
-                    from: Some(peer),
-                    awaited: Some(rts),
-                    landing: true,
-                    fetching: false,
-                };
-                let operation = Operation::Receive(state);
-                let request = Request::active(operation, Owner::Program, message.comm);
-                let request = self.vci.requests.insert(Request { status, ..request }).ok()?;
-                let rest = message.buf.offset(taken as i64);
-                let rest = Unpacker::contiguous(rest, status.bytes - taken);
-                self.port.land(peer, rest, Token(u64::from(request.raw())));
-                Some(Err(request))
-            }
-        }
-    }
-
-    /// Gives the front of the lane of `peer` to the posted receive that it is for.
-    #[inline(never)]
-    fn give_front(&mut self, peer: PeerId) -> bool {
-        let vci = &mut self.vci;
-        if vci.matcher.posted_len() == 0 {
-            return false;
-        }
-        let front = self.port.take_front(peer, 1, |header, body| {
-            let state = &mut vci.peers[peer.0 as usize];
-            if header.kind != FrameKind::Eager as u8 || !state.is_next(header.sequence) {
-                return false;
-            }
-            let Some(request) = vci.matcher.arrive(header.context, header.source, header.tag)
-            else {
-                return false;
-            };
-            state.count_in();
-            state.credit.acknowledge(header.credit);
-            vci.consumed(peer, body.len() as u64);
-            vci.receive_eager(request, header.source, header.tag, body);
-            true
-        });
-        front == Front::Taken
-    }
-
-    /// Whether it is not the others' turn.
-    #[inline]
-    fn may_take(&mut self) -> bool {
-        self.vci.quick_left = self.vci.quick_left.checked_sub(1).unwrap_or(QUICK_IN_A_ROW);
-        self.vci.quick_left > 0
-    }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Messages<'_, P> {
     /// Receives a small message that is here or comes while waiting means spinning; `None` if
     /// the ordinary way has to go on.
     #[inline(always)]
     pub fn receive_quickly(&mut self, message: &Message) -> Option<Status> {
         let wanted = self.wanted(message)?;
-        if !self.may_take() {
+        if !self.vci.may_take() {
             return None;
         }
         let looks = if self.port.spins(0) { LANE_LOOKS_PER_POLL } else { 1 };
@@ -369,7 +392,11 @@ impl<P: Port> Entry<'_, P> {
                     return None;
                 }
             } else {
-                let begun = if looks > 1 { self.take_pieces(wanted, message) } else { None };
+                let process: &mut Process<P> = self;
+                let begun = match looks > 1 {
+                    true => process.vci.take_pieces(&mut process.port, wanted, message),
+                    false => None,
+                };
                 match begun {
                     Some(Ok(status)) => return Some(status),
                     Some(Err(request)) => return self.receive_begun(request),
@@ -384,7 +411,7 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    /// As [`Process::take_front`], with lines of the receive's memory asked for between the looks.
+    /// As [`Messages::take_front`], with lines of the receive's memory asked for between the looks.
     fn look_ahead(
         &mut self,
         mut looks: u32,
@@ -406,7 +433,7 @@ impl<P: Port> Entry<'_, P> {
     /// pieces or the bytes of a rendezvous then go to, and waits for it.
     #[inline(never)]
     fn receive_posted(&mut self, wanted: Wanted, message: &Message) -> Option<Status> {
-        let request = self.post_quickly(wanted, message)?;
+        let request = self.vci.post_quickly(wanted, message)?;
         self.receive_begun(request)
     }
 

@@ -1,11 +1,10 @@
 //! Receives: take what has arrived, or post and wait for it (MPI-5.0 §3.2.4, §3.5, §3.7, §3.8).
 
 use super::send::{bad_tag, check_count};
-use super::{Arrived, Content, Message};
+use super::{Arrived, Content, Message, Messages};
 use crate::buffer::RawBytes;
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use crate::datatype::{Unpacker, check_elements};
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};
 use crate::lost::lost_source;
@@ -132,7 +131,7 @@ impl<P: Port> Process<P> {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Messages<'_, P> {
     /// `MPI_Recv`.
     pub fn receive(&mut self, message: Message) -> Result<Status> {
         if let Some(status) = self.receive_quickly(&message) {
@@ -142,7 +141,7 @@ impl<P: Port> Entry<'_, P> {
         self.wait_one(request)
     }
 
-    /// The ordinary way of `MPI_Recv`, tried after [`Entry::receive_quickly`]: the request to
+    /// The ordinary way of `MPI_Recv`, tried after [`Messages::receive_quickly`]: the request to
     /// wait for.
     pub fn receive_slowly(&mut self, message: Message) -> Result<RequestHandle> {
         match self.vci.begun.take() {
@@ -193,7 +192,7 @@ impl<P: Port> Entry<'_, P> {
             let world = CommHandle::from_raw(crate::comm::WORLD);
             return self.vci.requests.insert(Request::finished(Status::PROC_NULL, world));
         }
-        let matched = self.messages.remove(*message)?;
+        let matched = self.matched.remove(*message)?;
         *message = MessageHandle::NULL;
         let state = ReceiveState {
             incoming: Incoming::new(unpacker),

@@ -1,11 +1,10 @@
 //! Sends: eager when small and credit lasts, announced otherwise (MPI-5.0 §3.4, §3.5, §3.7).
 
 use super::rendezvous::Rts;
-use super::{Begun, Message, Mode};
+use super::{Begun, Message, Messages, Mode};
 use crate::buffer::RawBytes;
 use crate::constants::{ANY_TAG, PROC_NULL, Special, TAG_UB};
 use crate::datatype::{Packer, check_elements};
-use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header};
@@ -149,7 +148,7 @@ impl<P: Port> Process<P> {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Messages<'_, P> {
     /// `MPI_Send` and its three kin: returns when the buffer may be used again (§3.4).
     #[inline]
     pub fn send(&mut self, message: Message, mode: Mode) -> Result<()> {

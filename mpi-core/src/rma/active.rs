@@ -45,7 +45,7 @@ impl<P: Port> Entry<'_, P> {
         let comm = self.window(win)?.comm;
         if !unchecked {
             for &target in &targets {
-                self.receive(note(comm, target, POSTED))?;
+                self.messages().receive(note(comm, target, POSTED))?;
             }
         }
         order();
@@ -62,7 +62,7 @@ impl<P: Port> Entry<'_, P> {
         let (comm, targets) = (window.comm, window.epochs.complete()?);
         order();
         for target in targets {
-            self.send(note(comm, target, COMPLETED), Mode::Standard)?;
+            self.messages().send(note(comm, target, COMPLETED), Mode::Standard)?;
         }
         Ok(())
     }
@@ -84,10 +84,10 @@ impl<P: Port> Entry<'_, P> {
         for origin in origins {
             if !unchecked {
                 // Not a send that waits where many messages are on their way: a post does not block.
-                let posted = self.isend(note(comm, origin, POSTED), Mode::Standard)?;
+                let posted = self.messages().isend(note(comm, origin, POSTED), Mode::Standard)?;
                 self.free_request(posted)?;
             }
-            awaited.push(self.ireceive(note(comm, origin, COMPLETED))?);
+            awaited.push(self.messages().ireceive(note(comm, origin, COMPLETED))?);
         }
         self.window_mut(win)?.epochs.expose(awaited);
         Ok(())

@@ -194,13 +194,13 @@ fn a_barrier_that_begins_waits_for_all() {
             };
             // The last one enters when the others have found that the barrier holds them.
             if me == 2 {
-                let _ = [0, 1].map(|other| mpi.receive(message(other)).unwrap());
+                let _ = [0, 1].map(|other| mpi.messages().receive(message(other)).unwrap());
             }
             let prepared = mpi.calls().barrier(COMM_WORLD).unwrap();
             let request = mpi.begin(&prepared).unwrap();
             let early = me != 2 && (0..100).any(|_| mpi.test(request).unwrap().is_some());
             if me != 2 {
-                mpi.send(message(2), Mode::Standard).unwrap();
+                mpi.messages().send(message(2), Mode::Standard).unwrap();
             }
             mpi.wait_one(request).unwrap();
             early

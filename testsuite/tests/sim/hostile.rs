@@ -133,14 +133,14 @@ fn suffer(mpi: &mut SimEntry<'_>, seed: u64) -> bool {
         let source = [hostile, hostile, ANY_SOURCE, 0][turn % 4];
         let tag = [0, 1, ANY_TAG][turn % 3];
         let room = &mut buf[GUARD..GUARD + BUFFER];
-        requests.push(mpi.ireceive(message(room, source, tag)).expect("a receive"));
+        requests.push(mpi.messages().ireceive(message(room, source, tag)).expect("a receive"));
         if let Some(buf) = out.get_mut(turn) {
             let len = random.random_range(0..buf.len());
             let to = message(&mut buf[..len], [hostile, 0, 1][turn % 3], 0);
-            requests.push(mpi.isend(to, Mode::Standard).expect("a send"));
+            requests.push(mpi.messages().isend(to, Mode::Standard).expect("a send"));
         }
         polls(mpi, 20);
-        let _ = mpi.iprobe(ANY_SOURCE, ANY_TAG, COMM_WORLD);
+        let _ = mpi.messages().iprobe(ANY_SOURCE, ANY_TAG, COMM_WORLD);
     }
     polls(mpi, 2000);
     for buf in &into {

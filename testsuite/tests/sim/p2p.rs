@@ -135,11 +135,14 @@ fn live(mpi: &mut SimEntry<'_>, program: &Program, seed: u64) -> Vec<Received> {
         if turn < 2 && sending.len() < sends.len() {
             let sent = &program.messages[sends[sending.len()]];
             let buf = &mut out[sending.len()];
-            sending.push(mpi.isend(message(buf, sent.to as i32, sent.tag), sent.mode).unwrap());
+            sending.push(
+                mpi.messages().isend(message(buf, sent.to as i32, sent.tag), sent.mode).unwrap(),
+            );
         } else if turn < 3 && receiving.len() < receives.len() {
             let receive = &receives[receiving.len()];
             let buf = &mut into[receiving.len()];
-            receiving.push(mpi.ireceive(message(buf, receive.source, receive.tag)).unwrap());
+            receiving
+                .push(mpi.messages().ireceive(message(buf, receive.source, receive.tag)).unwrap());
         } else if turn == 3 {
             mpi.poll();
         }
@@ -232,11 +235,13 @@ fn who_sends_first_and_receives_then_comes_to_its_end() {
             let (me, other) = (mpi.identity.rank as u8, 1 - mpi.identity.rank as i32);
             for round in 0..20 {
                 for len in [8, 64 << 10] {
-                    mpi.send(message(&mut vec![me; len], other, round), Mode::Standard).unwrap();
+                    mpi.messages()
+                        .send(message(&mut vec![me; len], other, round), Mode::Standard)
+                        .unwrap();
                 }
                 for len in [8, 64 << 10] {
                     let mut into = vec![7; len];
-                    mpi.receive(message(&mut into, other, round)).unwrap();
+                    mpi.messages().receive(message(&mut into, other, round)).unwrap();
                     assert!(into.iter().all(|byte| i32::from(*byte) == other));
                 }
             }
@@ -255,10 +260,10 @@ fn senders_ahead(processors: Option<u32>) -> u32 {
         let outcome = world.start_mpi(move |mpi| {
             let mut bytes = vec![0; LONGEST];
             if mpi.identity.rank == 0 {
-                mpi.send(message(&mut bytes, 1, 0), Mode::Standard).unwrap();
+                mpi.messages().send(message(&mut bytes, 1, 0), Mode::Standard).unwrap();
                 sent.set(true);
             } else {
-                mpi.receive(message(&mut bytes, 0, 0)).unwrap();
+                mpi.messages().receive(message(&mut bytes, 0, 0)).unwrap();
                 ahead.set(ahead.get() + u32::from(sent.get()));
             }
         });
@@ -279,7 +284,7 @@ fn a_receive_without_a_send_is_a_deadlock() {
     let hang = World::new(1, 2).start_mpi(|mpi| {
         let mut buf = [0];
         let other = 1 - mpi.identity.rank as i32;
-        mpi.receive(message(&mut buf, other, 0)).map(drop)
+        mpi.messages().receive(message(&mut buf, other, 0)).map(drop)
     });
     let hang = hang.unwrap_err();
     assert!(hang.deadlock && hang.ranks.len() == 2, "{hang}");
