@@ -124,7 +124,7 @@ impl<'a, P: Port> Entry<'a, P> {
     #[cold]
     fn run_reductions(&mut self) -> bool {
         while let Some((execution, step, mut reduction)) = self.reductions.pop_front() {
-            let lent = self.lend_datatype(execution, reduction.datatype);
+            let lent = self.executor().lend_datatype(execution, reduction.datatype);
             reduction.datatype = lent.unwrap_or(reduction.datatype);
             // SAFETY: the schedule's executor names two disjoint regions of memory that the
             // collective owns, each of `count` elements of the type.
@@ -133,7 +133,7 @@ impl<'a, P: Port> Entry<'a, P> {
                 // The function cannot have freed it: it was told of no handle of its own.
                 let _ = self.datatypes.free(lent);
             }
-            self.reduced(execution, step);
+            self.executor().reduced(execution, step);
         }
         true
     }

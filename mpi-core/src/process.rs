@@ -97,7 +97,7 @@ impl<P: Port> Process<P> {
         let activity = self.port.poll(&mut self.vci);
         let flushed =
             self.vci.has_wishes() && self.vci.flush(&mut self.port, self.objects.procedure);
-        let settled = !self.vci.finished.is_empty() && self.settle();
+        let settled = !self.vci.finished.is_empty() && self.executor().settle();
         // After the poll, so that what is missed now is what a sleep looks for.
         let went_on = !self.begun.is_empty() && self.go_on();
         activity == crate::port::Activity::Busy || flushed || settled || went_on

@@ -79,33 +79,31 @@ impl Check {
     fn incoming(&self, bytes: usize) -> impl Iterator<Item = &[u8]> {
         self.told[self.told.len() / 2..].chunks_exact(bytes)
     }
-}
 
-impl<P: Port> Process<P> {
     /// What follows when all has been told, on the communicator of this context.
-    pub(super) fn judge(&self, check: &mut Check, context: u64, me: usize) -> Next {
+    pub(super) fn judge<P: Port>(&mut self, process: &Process<P>, context: u64, me: usize) -> Next {
         let over = |fault: Option<String>| {
-            Next::Over(fault.map(|fault| disagreement(self.comm_of(context), &fault)))
+            Next::Over(fault.map(|fault| disagreement(process.comm_of(context), &fault)))
         };
-        let (mine, pairwise) = match &mut check.stage {
+        let (mine, pairwise) = match &mut self.stage {
             Stage::Records { mine, pairwise } => (std::mem::take(mine), *pairwise),
             Stage::Verdicts { call } => {
                 let call = std::mem::take(call);
-                let found = check.incoming(Verdict::BYTES).find_map(Verdict::read);
+                let found = self.incoming(Verdict::BYTES).find_map(Verdict::read);
                 return over(found.map(|verdict| format!("in {call}, {}", verdict.words())));
             }
         };
-        let theirs: Vec<Record> = check.incoming(BYTES).map(Record::read).collect();
-        let name_of = |number: u64| self.port.procedure_name(u16::try_from(number).ok()?);
+        let theirs: Vec<Record> = self.incoming(BYTES).map(Record::read).collect();
+        let name_of = |number: u64| process.port.procedure_name(u16::try_from(number).ok()?);
         if let Some(fault) = compare(me, &theirs, &name_of) {
             return over(Some(fault));
         }
         if !pairwise {
             return over(None);
         }
-        check.stage = Stage::Verdicts { call: name(&mine[me], &name_of) };
+        self.stage = Stage::Verdicts { call: name(&mine[me], &name_of) };
         let told = Verdict::write(pairs(me, &mine, &theirs)).repeat(mine.len());
-        match check.exchange(me, mine.len(), told) {
+        match self.exchange(me, mine.len(), told) {
             Ok(exchange) => Next::Exchange(Box::new(exchange)),
             Err(error) => Next::Over(Some(error)),
         }

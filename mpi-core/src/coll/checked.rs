@@ -42,7 +42,7 @@ impl<P: Port> Process<P> {
         let tag = tags::CHECKS + state.check_number as i32;
         state.check_number = (state.check_number + 1) % tags::CHECK_NUMBERS;
         let peculiar = Peculiar { check: Some(Box::new(check)), failure };
-        self.launch_with(call.comm, tag, Rc::new(schedule), memory, None, peculiar)
+        self.executor().launch_with(call.comm, tag, Rc::new(schedule), memory, None, peculiar)
     }
 }
 
@@ -192,7 +192,7 @@ impl<P: Port> Entry<'_, P> {
             Ok((schedule, memory, reducer)) => {
                 let peculiar = Peculiar::default();
                 let (held, request) =
-                    self.enlist(call.comm, tag, schedule, memory, reducer, peculiar)?;
+                    self.executor().enlist(call.comm, tag, schedule, memory, reducer, peculiar)?;
                 let check = self.begin_check(call, Some(held), None)?;
                 self.let_go(check)?;
                 Ok(request)

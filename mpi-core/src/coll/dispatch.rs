@@ -84,7 +84,7 @@ impl<P: Port> Entry<'_, P> {
         match laid_out {
             laid_out if self.selection.checked => self.begin_checked(call, tag, laid_out),
             Ok((schedule, memory, reducer)) => {
-                self.launch(call.comm, tag, schedule, memory, reducer)
+                self.executor().launch(call.comm, tag, schedule, memory, reducer)
             }
             Err(why) => self.launch_failing(call, choice, tag, why),
         }
@@ -102,7 +102,7 @@ impl<P: Port> Entry<'_, P> {
         let me = self.comm(call.comm)?.place() as usize;
         let schedule = self.schedule(call, &call.problem.among_others(me), choice)?;
         let failing = Peculiar { failure: Some(why), check: None };
-        self.launch_with(call.comm, tag, schedule, Memory::Failed, None, failing)
+        self.executor().launch_with(call.comm, tag, schedule, Memory::Failed, None, failing)
     }
 }
 

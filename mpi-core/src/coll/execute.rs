@@ -133,7 +133,19 @@ impl Objects {
     }
 }
 
+/// What runs the schedules of a process. It is a borrow of the process.
+pub(crate) struct Executor<'a, P: Port> {
+    process: &'a mut Process<P>,
+}
+
 impl<P: Port> Process<P> {
+    /// What runs its schedules.
+    pub(crate) fn executor(&mut self) -> Executor<'_, P> {
+        Executor { process: self }
+    }
+}
+
+impl<P: Port> Executor<'_, P> {
     /// Begins to run a schedule on `comm`, with messages of this tag; its request completes when
     /// the last step has.
     pub(crate) fn launch(
@@ -173,13 +185,13 @@ impl<P: Port> Process<P> {
         reducer: Option<Reducer>,
         peculiar: Peculiar,
     ) -> Result<(u32, RequestHandle)> {
-        let state = self.comm(comm)?;
+        let state = self.process.comm(comm)?;
         let (group, context) = (state.roster().clone(), state.context + 1);
         let rank = state.place() as i32;
-        let progress = self.executions.progress(&schedule);
+        let progress = self.process.executions.progress(&schedule);
         let request = Request::active(Operation::Collective, Owner::Program, comm);
-        let request = self.vci.requests.insert(request)?;
-        let index = self.executions.insert(Box::new(Execution {
+        let request = self.process.vci.requests.insert(request)?;
+        let index = self.process.executions.insert(Box::new(Execution {
             schedule,
             progress,
             memory,
@@ -200,12 +212,12 @@ impl<P: Port> Process<P> {
     /// were any.
     pub(crate) fn settle(&mut self) -> bool {
         let mut any = false;
-        while let Some((owner, failure)) = self.vci.finished.pop() {
+        while let Some((owner, failure)) = self.process.vci.finished.pop() {
             any = true;
             match owner {
                 Owner::Step { execution, step } => self.step_done(execution, step, failure),
                 Owner::Buffer { buffer, bytes, number } => {
-                    if let Ok(buffer) = self.attached(buffer) {
+                    if let Ok(buffer) = self.process.attached(buffer) {
                         buffer.give_back(bytes, number);
                     }
                 }
@@ -228,19 +240,19 @@ impl<P: Port> Process<P> {
         execution: u32,
         called_with: DatatypeHandle,
     ) -> Option<DatatypeHandle> {
-        let execution = self.executions.slots.get(execution as usize)?.as_ref()?;
+        let execution = self.process.executions.slots.get(execution as usize)?.as_ref()?;
         let datatype = execution.memory.elements()?;
-        match self.datatypes.get(called_with) {
+        match self.process.datatypes.get(called_with) {
             Ok(known) if Arc::ptr_eq(known, datatype) => None,
             _ => {
                 let datatype = datatype.clone();
-                self.datatypes.add(datatype).ok()
+                self.process.datatypes.add(datatype).ok()
             }
         }
     }
 
     fn step_done(&mut self, index: u32, step: u32, failure: Option<Error>) {
-        if let Some(Some(execution)) = self.executions.slots.get_mut(index as usize) {
+        if let Some(Some(execution)) = self.process.executions.slots.get_mut(index as usize) {
             execution.progress.done(&execution.schedule, StepId(step));
             if execution.failure.is_none() {
                 execution.failure = failure;
@@ -251,7 +263,7 @@ impl<P: Port> Process<P> {
 
     /// Starts every step that may start; completes the request when none is left.
     fn run(&mut self, index: u32) {
-        let Some(mut execution) = self.executions.take(index) else { return };
+        let Some(mut execution) = self.process.executions.take(index) else { return };
         while let Some(step) = execution.progress.next(&execution.schedule) {
             match self.start(&mut execution, index, step) {
                 Ok(true) => execution.progress.done(&execution.schedule, step),
@@ -264,15 +276,15 @@ impl<P: Port> Process<P> {
         }
         if execution.progress.is_finished() {
             execution.memory.finish();
-            self.executions.free.push(index);
+            self.process.executions.free.push(index);
             if let Some(check) = execution.check.take() {
                 return self.conclude(*execution, check);
             }
             let Execution { progress, memory, request, failure, .. } = *execution;
-            self.executions.leave(progress, memory);
-            self.vci.complete(request, failure);
+            self.process.executions.leave(progress, memory);
+            self.process.vci.complete(request, failure);
         } else {
-            self.executions.slots[index as usize] = Some(execution);
+            self.process.executions.slots[index as usize] = Some(execution);
         }
     }
 
@@ -281,29 +293,29 @@ impl<P: Port> Process<P> {
     fn conclude(&mut self, over: Execution, mut check: Box<Check>) {
         let next = match &over.failure {
             Some(failure) => Next::Over(Some(failure.clone())),
-            None => self.judge(&mut check, over.context, over.rank as usize),
+            None => check.judge(self.process, over.context, over.rank as usize),
         };
         let failure = match next {
             Next::Over(failure) => failure,
             Next::Exchange(exchange) => {
                 let (schedule, memory) = *exchange;
-                let progress = self.executions.progress(&schedule);
+                let progress = self.process.executions.progress(&schedule);
                 let (schedule, check) = (Rc::new(schedule), Some(check));
                 let more = Execution { schedule, progress, memory, check, ..over };
-                let index = self.executions.insert(Box::new(more));
+                let index = self.process.executions.insert(Box::new(more));
                 return self.run(index);
             }
         };
         match (check.then, failure) {
-            (None, failure) => self.vci.complete(over.request, failure),
+            (None, failure) => self.process.vci.complete(over.request, failure),
             (Some(held), failure) => {
-                self.vci.complete(over.request, None);
+                self.process.vci.complete(over.request, None);
                 match failure {
                     None => self.run(held),
                     Some(failure) => {
-                        let Some(held_back) = self.executions.take(held) else { return };
-                        self.executions.free.push(held);
-                        self.vci.complete(held_back.request, Some(failure));
+                        let Some(held_back) = self.process.executions.take(held) else { return };
+                        self.process.executions.free.push(held);
+                        self.process.vci.complete(held_back.request, Some(failure));
                     }
                 }
             }
@@ -312,6 +324,7 @@ impl<P: Port> Process<P> {
 
     /// Starts a step; whether it is done already.
     fn start(&mut self, execution: &mut Execution, index: u32, step: StepId) -> Result<bool> {
+        let Process { vci, port, .. } = &mut *self.process;
         let owner = Owner::Step { execution: index, step: step.0 };
         match execution.schedule.action(step) {
             Action::Send { to, from } => {
@@ -322,11 +335,12 @@ impl<P: Port> Process<P> {
                     tag: execution.tag,
                 };
                 if let Some(failure) = &execution.failure {
-                    self.send_failure(route, failure.class());
+                    vci.send_failure(port, route, failure.class());
                     return Ok(true);
                 }
                 let packer = execution.memory.packer(from);
-                let begun = self.start_send(packer, route, Manner::Begun, owner, execution.comm)?;
+                let comm = execution.comm;
+                let begun = vci.start_send(port, packer, route, Manner::Begun, owner, comm)?;
                 Ok(matches!(begun, Begun::Complete))
             }
             Action::Recv { from, into } => {
@@ -337,7 +351,7 @@ impl<P: Port> Process<P> {
                     from: Some(execution.peer(from)),
                 };
                 let unpacker = execution.memory.unpacker(into);
-                self.start_receive(unpacker, pattern, owner, execution.comm)?;
+                vci.start_receive(port, unpacker, pattern, owner, execution.comm)?;
                 Ok(false)
             }
             // What has failed has no result, and perhaps no memory.
@@ -374,7 +388,7 @@ impl<P: Port> Process<P> {
                 let count = from.len;
                 let call =
                     Reduction { function, op, input, inout, count, datatype: handle, extent };
-                self.reductions.push_back((index, step.0, call));
+                self.process.reductions.push_back((index, step.0, call));
                 false
             }
         }

@@ -109,7 +109,7 @@ impl<P: Port> Entry<'_, P> {
                     Err(why) => (Memory::Failed, None, Some(why)),
                 };
                 let peculiar = Peculiar { failure, check: None };
-                self.launch_with(comm, *tag, schedule.clone(), memory, reducer, peculiar)
+                self.executor().launch_with(comm, *tag, schedule.clone(), memory, reducer, peculiar)
             }
         }
     }

@@ -93,10 +93,13 @@ impl<P: Port> Messages<'_, P> {
         let id = self.bsend_buffer(message.comm)?;
         let number = self.charge(id, bytes)?;
         let owner = Owner::Buffer { buffer: id, bytes, number };
+        let process: &mut Process<P> = self;
         let begun = gather_long(&mut packer).and_then(|copy| {
             let from = UserBuffer(copy.as_ptr().cast_mut());
             let packer = Packer::contiguous(from, copy.len() as u64);
-            Ok((self.start_send(packer, route, Manner::Begun, owner, message.comm)?, copy))
+            let port = &mut process.port;
+            let comm = message.comm;
+            Ok((process.vci.start_send(port, packer, route, Manner::Begun, owner, comm)?, copy))
         });
         match begun {
             Ok((Begun::Pending(request), copy)) => {

@@ -76,18 +76,19 @@ impl Objects {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Vci {
     /// Begins a receive; the request may be complete on return.
     #[inline]
-    pub(crate) fn start_receive(
+    pub(crate) fn start_receive<P: Port>(
         &mut self,
+        port: &mut P,
         unpacker: Unpacker,
         pattern: Pattern,
         owner: Owner,
         comm: CommHandle,
     ) -> Result<RequestHandle> {
         let Pattern { context, source, tag, from } = pattern;
-        if let Some(arrived) = self.vci.matcher.take_unexpected(context, source, tag) {
+        if let Some(arrived) = self.matcher.take_unexpected(context, source, tag) {
             let state = ReceiveState {
                 incoming: Incoming::new(unpacker),
                 posted: None,
@@ -96,37 +97,34 @@ impl<P: Port> Process<P> {
                 landing: false,
                 fetching: false,
             };
-            let request = self.vci.requests.insert(Request::active(
-                Operation::Receive(state),
-                owner,
-                comm,
-            ))?;
-            self.take(request, arrived);
+            let request =
+                self.requests.insert(Request::active(Operation::Receive(state), owner, comm))?;
+            self.take(port, request, arrived);
             return Ok(request);
         }
         if let Some(peer) = from
-            && let Some(why) = self.vci.peer(peer).down().cloned()
+            && let Some(why) = self.peer(peer).down().cloned()
         {
             let wanted = Envelope { context, source, tag };
-            let here = self.vci.matcher.unexpected().map(|(envelope, _)| envelope);
+            let here = self.matcher.unexpected().map(|(envelope, _)| envelope);
             return Err(lost_source(here, wanted, peer, &why));
         }
-        self.vci.post(unpacker, pattern, owner, comm)
+        self.post(unpacker, pattern, owner, comm)
     }
 
     /// Gives an arrived message to a receive.
-    pub(crate) fn take(&mut self, request: RequestHandle, arrived: Arrived) {
+    pub(crate) fn take<P: Port>(&mut self, port: &mut P, request: RequestHandle, arrived: Arrived) {
         let Arrived { peer, source, tag, content } = arrived;
         match content {
             Content::Whole(bytes) => {
-                self.vci.consumed(peer, bytes.len() as u64);
-                self.vci.receive_eager(request, source, tag, RawBytes::from(&*bytes));
+                self.consumed(peer, bytes.len() as u64);
+                self.receive_eager(request, source, tag, RawBytes::from(&*bytes));
             }
             Content::Announced(rts) => {
-                self.vci.begin_rendezvous(request, source, tag);
-                self.vci.pull(&mut self.port, request, rts);
+                self.begin_rendezvous(request, source, tag);
+                self.pull(port, request, rts);
             }
-            Content::Failed(class) => self.vci.fail_receive(request, source, class),
+            Content::Failed(class) => self.fail_receive(request, source, class),
         }
     }
 }
@@ -163,7 +161,9 @@ impl<P: Port> Messages<'_, P> {
     pub fn ireceive_slowly(&mut self, message: Message) -> Result<RequestHandle> {
         match self.check_receive(&message)? {
             Some((unpacker, pattern)) => {
-                self.start_receive(unpacker, pattern, Owner::Program, message.comm)
+                let process: &mut Process<P> = self;
+                let port = &mut process.port;
+                process.vci.start_receive(port, unpacker, pattern, Owner::Program, message.comm)
             }
             None => self.vci.requests.insert(Request::finished(Status::PROC_NULL, message.comm)),
         }
@@ -205,7 +205,8 @@ impl<P: Port> Messages<'_, P> {
         let operation = Operation::Receive(state);
         let request =
             self.vci.requests.insert(Request::active(operation, Owner::Program, matched.comm))?;
-        self.take(request, matched.arrived);
+        let process: &mut Process<P> = self;
+        process.vci.take(&mut process.port, request, matched.arrived);
         Ok(request)
     }
 }

@@ -15,6 +15,7 @@ use crate::process::Process;
 use crate::request::{Operation, Outgoing, Owner, Request, SendState};
 use crate::status::Status;
 use crate::tuning::{BLOCKING_BYTES, COPIED_ASIDE_BYTES};
+use crate::vci::Vci;
 
 /// How a send may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,11 +69,12 @@ impl Objects {
     }
 }
 
-impl<P: Port> Process<P> {
+impl Vci {
     /// Begins a send of all that `packer` has along `route`.
     #[inline]
-    pub(crate) fn start_send(
+    pub(crate) fn start_send<P: Port>(
         &mut self,
+        port: &mut P,
         mut packer: Packer,
         route: Route,
         manner: Manner,
@@ -80,11 +82,11 @@ impl<P: Port> Process<P> {
         comm: crate::handle::CommHandle,
     ) -> Result<Begun> {
         let len = packer.remaining();
-        let peer = self.vci.peer(route.peer);
+        let peer = self.peer(route.peer);
         if let Some(why) = peer.down() {
             return Err(crate::lost::lost_peer(route.peer, why));
         }
-        let eager_max = self.port.caps(route.peer).frame_bytes_max as u64;
+        let eager_max = port.caps(route.peer).frame_bytes_max as u64;
         let mut header = Header {
             kind: FrameKind::Eager as u8,
             context: route.context,
@@ -99,38 +101,38 @@ impl<P: Port> Process<P> {
         let goes = fits
             && (len <= COPIED_ASIDE_BYTES
                 || blocks && peer.waiting_bytes() < 2 * BLOCKING_BYTES
-                || peer.is_clear() && self.port.has_room(route.peer, len, plain));
+                || peer.is_clear() && port.has_room(route.peer, len, plain));
         if goes && peer.credit.take(len) {
             header.sequence = peer.number_out();
-            self.vci.send(&mut self.port, route.peer, &mut header, Body::Packed(&mut packer));
+            self.send(port, route.peer, &mut header, Body::Packed(&mut packer));
             return Ok(Begun::Complete);
         }
         let outgoing = Outgoing::new(packer);
-        let offer = outgoing.offer(&mut self.port, route.peer);
+        let offer = outgoing.offer(port, route.peer);
         let Route { context, source, tag, .. } = route;
         let envelope = Envelope { context, source, tag };
         let (copy, handed_over, cancelled) = (None, false, false);
         let peer = route.peer;
         let state = SendState { peer, envelope, outgoing, offer, copy, handed_over, cancelled };
         let request = Request::active(Operation::Send(state), owner, comm);
-        let request = self.vci.requests.insert(request);
-        let request = request.inspect_err(|_| self.port.end_offer(peer, &offer))?;
-        self.vci.sends_pending += 1;
+        let request = self.requests.insert(request);
+        let request = request.inspect_err(|_| port.end_offer(peer, &offer))?;
+        self.sends_pending += 1;
         let rts = Rts { peer: route.peer, len, offer, token: u64::from(request.raw()) };
         let payload = rts.to_payload();
         header.kind = FrameKind::Rts as u8;
         header.inline_len = payload.len() as u8;
-        header.sequence = self.vci.peer(route.peer).number_out();
+        header.sequence = self.peer(route.peer).number_out();
         let body = Body::Bytes(RawBytes::from(&payload[..]));
-        self.vci.send(&mut self.port, route.peer, &mut header, body);
+        self.send(port, route.peer, &mut header, body);
         Ok(Begun::Pending(request))
     }
 
     /// Sends in place of a message that the operation failed here with this class.
     #[cold]
-    pub(crate) fn send_failure(&mut self, route: Route, class: ErrorClass) {
+    pub(crate) fn send_failure<P: Port>(&mut self, port: &mut P, route: Route, class: ErrorClass) {
         let payload = class.0.to_le_bytes();
-        let peer = self.vci.peer(route.peer);
+        let peer = self.peer(route.peer);
         if peer.down().is_some() {
             return;
         }
@@ -144,7 +146,7 @@ impl<P: Port> Process<P> {
             ..Header::default()
         };
         let body = Body::Bytes(RawBytes::from(&payload[..]));
-        self.vci.send(&mut self.port, route.peer, &mut header, body);
+        self.send(port, route.peer, &mut header, body);
     }
 }
 
@@ -166,7 +168,7 @@ impl<P: Port> Messages<'_, P> {
         }
         let Some((packer, route)) = self.check_send(&message)? else { return Ok(()) };
         let manner = mode.manner(Manner::Blocking);
-        match self.start_send(packer, route, manner, Owner::Program, message.comm)? {
+        match self.start_send(packer, route, manner, &message)? {
             Begun::Complete => Ok(()),
             Begun::Pending(request) => self.wait_one(request).map(|_| ()),
         }
@@ -191,6 +193,19 @@ impl<P: Port> Messages<'_, P> {
         }
     }
 
+    /// Begins a send of the program's.
+    fn start_send(
+        &mut self,
+        packer: Packer,
+        route: Route,
+        manner: Manner,
+        message: &Message,
+    ) -> Result<Begun> {
+        let process: &mut Process<P> = self;
+        let port = &mut process.port;
+        process.vci.start_send(port, packer, route, manner, Owner::Program, message.comm)
+    }
+
     /// Begins a send, if its receiver is there.
     pub(super) fn begin_send(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
         let begun = if mode == Mode::Buffered {
@@ -201,7 +216,7 @@ impl<P: Port> Messages<'_, P> {
                 None => Begun::Complete,
                 Some((packer, route)) => {
                     let manner = mode.manner(Manner::Begun);
-                    self.start_send(packer, route, manner, Owner::Program, message.comm)?
+                    self.start_send(packer, route, manner, &message)?
                 }
             }
         };
