@@ -18,7 +18,7 @@ use crate::objects::{Identity, Objects};
 use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
 use crate::port::{PeerId, Port, ProcessName};
-use crate::request::{MatchedMessage, Operation, Request};
+use crate::request::{MatchedMessage, Operation, Request, Requests};
 use crate::table::Table;
 use crate::vci::Vci;
 
@@ -101,6 +101,18 @@ impl<P: Port> Process<P> {
         // After the poll, so that what is missed now is what a sleep looks for.
         let went_on = !self.begun.is_empty() && self.go_on();
         activity == crate::port::Activity::Busy || flushed || settled || went_on
+    }
+
+    /// Its requests.
+    #[inline(always)]
+    pub fn requests(&self) -> &Requests {
+        &self.vci.requests
+    }
+
+    /// Its requests, to be reported.
+    #[inline(always)]
+    pub fn requests_mut(&mut self) -> &mut Requests {
+        &mut self.vci.requests
     }
 
     /// Whether there is something that polls may move on: an operation that has begun, bytes that wait to

@@ -10,7 +10,7 @@ use crate::buffer::RawBytes;
 use crate::coll::mismatch::too_long;
 use crate::datatype::Unpacker;
 use crate::error::{Error, ErrorClass};
-use crate::handle::{CommHandle, RequestHandle, RequestKind};
+use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header, INLINE_BYTES};
 use crate::lost::{failed_elsewhere, lost_peer, lost_source};
 use crate::matching::{Envelope, Matcher};
@@ -18,9 +18,8 @@ use crate::p2p::rendezvous::{self, Cts, Payload, Rts};
 use crate::p2p::{Arrived, Content};
 use crate::peers::{Early, Order, Peer};
 use crate::port::{Body, Landing, Offer, OfferKind, PeerId, Port, Sink, Token, Why};
-use crate::request::{Operation, Owner, Request};
+use crate::request::{Operation, Owner, Request, Requests};
 use crate::status::Status;
-use crate::table::Table;
 
 /// What the core wants of the port once it may be used again.
 pub(crate) enum Wish {
@@ -43,7 +42,7 @@ pub(crate) enum Wish {
 /// Matching, requests and peers of one interface.
 pub(crate) struct Vci {
     pub(crate) matcher: Matcher<RequestHandle, Arrived>,
-    pub(crate) requests: Table<RequestKind, Request>,
+    pub(crate) requests: Requests,
     pub(crate) peers: Vec<Peer>,
     pub(crate) wishes: VecDeque<Wish>,
     congested: Vec<PeerId>,
@@ -51,8 +50,6 @@ pub(crate) struct Vci {
     pub(crate) reports: Vec<PeerId>,
     /// Completions that an owner other than the program is to be told of.
     pub(crate) finished: Vec<(Owner, Option<Error>)>,
-    /// The request of every send that was complete when it began: never reported away.
-    pub(crate) sent: RequestHandle,
     /// A receive that the short way began and that failed: the ordinary way, which is called
     /// next with the same arguments, reports it.
     pub(crate) begun: Option<RequestHandle>,
@@ -68,13 +65,9 @@ pub(crate) struct Vci {
 impl Vci {
     /// An interface that knows no peer.
     pub(crate) fn new() -> Vci {
-        let mut requests = Table::new();
-        let world = CommHandle::from_raw(crate::comm::WORLD);
-        let sent = requests.insert(Request::finished(Status::EMPTY, world));
         Vci {
             matcher: Matcher::default(),
-            requests,
-            sent: sent.expect("a new table has room for one request"),
+            requests: Requests::new(),
             peers: Vec::new(),
             wishes: VecDeque::new(),
             congested: Vec::new(),

@@ -3,6 +3,7 @@
 use super::*;
 use crate::buffer::UserBuffer;
 use crate::datatype::Packer;
+use crate::handle::CommHandle;
 use crate::matching::Envelope;
 use crate::request::{Incoming, Outgoing, ReceiveState, SendState};
 

@@ -96,7 +96,7 @@ pub fn recv_init(
 
 /// `MPI_Start`.
 pub fn start(cx: &mut Cx<'_>, request: &mut RequestHandle) -> Result<()> {
-    if let Some(comm) = cx.request_comm(*request) {
+    if let Some(comm) = cx.requests().comm(*request) {
         cx.owner = Owner::Comm(comm);
     }
     cx.start(*request)

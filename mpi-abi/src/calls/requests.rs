@@ -15,7 +15,7 @@ use crate::failure::of_code;
 /// Reports a complete request, with the functions of a generalized one: both are called, and if one of them fails
 /// the operation has (§13.2).
 pub(crate) fn report(cx: &mut Cx<'_>, request: RequestHandle) -> Result<Report> {
-    let mut reported = cx.report(request)?;
+    let mut reported = cx.requests_mut().report(request)?;
     if let Some(functions) = reported.generalized.take() {
         let queried = query(cx, &functions, &mut reported.status);
         let freed = free(cx, &functions);
@@ -29,8 +29,8 @@ pub(crate) fn report(cx: &mut Cx<'_>, request: RequestHandle) -> Result<Report> 
 
 /// The status of a complete request, which stays.
 pub(crate) fn status_of(cx: &mut Cx<'_>, request: RequestHandle) -> Result<Status> {
-    let mut status = cx.peek_status(request)?;
-    if let Some(functions) = cx.generalized(request) {
+    let mut status = cx.requests().peek_status(request)?;
+    if let Some(functions) = cx.requests().generalized(request) {
         query(cx, &functions, &mut status)?;
     }
     Ok(status)
@@ -62,7 +62,7 @@ fn check(cx: &Cx<'_>, code: c_int, what: &'static str) -> Result<()> {
 
 /// Errors from here on go to the error handler of the request's communicator.
 pub(crate) fn own(cx: &mut Cx<'_>, request: RequestHandle) {
-    if let Some(comm) = cx.request_comm(request) {
+    if let Some(comm) = cx.requests().comm(request) {
         cx.owner = Owner::Comm(comm);
     }
 }
@@ -104,7 +104,7 @@ pub fn grequest_start(
             return Err(Error::param(ErrorClass::ARG, name, "is NULL"));
         }
     }
-    *request = cx.start_generalized(Generalized {
+    *request = cx.requests_mut().start_generalized(Generalized {
         query: query_fn.addr(),
         free: free_fn.addr(),
         cancel: cancel_fn.addr(),

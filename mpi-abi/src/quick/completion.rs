@@ -140,7 +140,7 @@ unsafe fn report_all<F: Face>(
         let reported = unsafe {
             let request = requests.add(index);
             let handle = F::request_in(*request);
-            let empty = entry.is_empty_request(handle);
+            let empty = entry.requests().has_empty_status(handle);
             report::<F>(entry, (request, handle, empty), status, false)
         };
         // One request may stand twice in the array.
@@ -164,8 +164,8 @@ unsafe fn report<F: Face>(
 ) -> bool {
     let (known, stays) = match empty {
         true => (Some(Status::EMPTY), false),
-        false => match entry.collect(handle) {
-            None => (entry.collect_round(handle), true),
+        false => match entry.requests_mut().collect(handle) {
+            None => (entry.requests_mut().collect_round(handle), true),
             known => (known, false),
         },
     };

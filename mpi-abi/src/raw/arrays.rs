@@ -88,7 +88,7 @@ impl<F: Face> Requests<F> {
     pub(super) fn active(&self, cx: &Cx<'_>) -> Result<Vec<(usize, RequestHandle)>> {
         let mut active = Vec::new();
         for index in 0..self.count {
-            if !cx.is_request_idle(self.at(index))? {
+            if !cx.requests().is_idle(self.at(index))? {
                 active.push((index, self.at(index)));
             }
         }

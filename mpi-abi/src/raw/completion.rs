@@ -109,7 +109,7 @@ unsafe fn report_all<F: Face>(
 ) -> Result<()> {
     let mut statuses = Statuses::<F>::new(statuses);
     for index in 0..requests.count {
-        let comm = cx.request_comm(requests.at(index));
+        let comm = cx.requests().comm(requests.at(index));
         let Report { status, idle, failure, .. } = requests.report(cx, index)?;
         // SAFETY: the caller's promise.
         unsafe { statuses.put(&status, idle, failure, comm) };
@@ -300,7 +300,7 @@ unsafe fn report_some<F: Face>(
         if !cx.is_complete(request)? {
             continue;
         }
-        let comm = cx.request_comm(request);
+        let comm = cx.requests().comm(request);
         let Report { status, idle, failure, .. } = requests.report(cx, at)?;
         // SAFETY: at most as many are reported as there are requests.
         unsafe {

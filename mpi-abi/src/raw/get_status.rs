@@ -31,7 +31,7 @@ pub unsafe fn request_get_status<F: Face>(
     // SAFETY: the caller's promise.
     unsafe { *flag = c_int::from(done) };
     if done {
-        let idle = cx.is_request_idle(request)?;
+        let idle = cx.requests().is_idle(request)?;
         let known = status_of(cx, request)?;
         // SAFETY: the caller's promise.
         unsafe { put::<F>(status, &known, idle) };
@@ -61,7 +61,7 @@ pub unsafe fn request_get_status_all<F: Face>(
     if complete {
         let mut statuses = Statuses::<F>::new(array_of_statuses);
         for index in 0..requests.count {
-            let idle = cx.is_request_idle(requests.at(index))?;
+            let idle = cx.requests().is_idle(requests.at(index))?;
             let status = status_of(cx, requests.at(index))?;
             // SAFETY: the caller's promise. The call succeeds, whatever became of the requests.
             unsafe { statuses.put(&status, idle, None, None) };

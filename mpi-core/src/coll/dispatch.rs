@@ -67,7 +67,7 @@ impl<P: Port> Entry<'_, P> {
     /// Begins a collective operation.
     pub fn begin(&mut self, call: &Prepared) -> Result<RequestHandle> {
         if self.is_alone(call)? {
-            return self.run_alone(call).map(|()| self.vci.sent);
+            return self.run_alone(call).map(|()| self.vci.requests.sent);
         }
         let choice = self.choose(call, Form::Nonblocking)?;
         if choice.algorithm.is_board() {

@@ -18,15 +18,15 @@ impl<P: Port> Messages<'_, P> {
             return None;
         }
         let (sent, received) = self.begin_both(*send, *receive).ok()?;
-        if sent != self.vci.sent {
+        if sent != self.vci.requests.sent {
             self.settled(sent);
-            if self.collect(sent).is_none() {
+            if self.vci.requests.collect(sent).is_none() {
                 self.vci.begun = self.both(sent, received, send.comm).ok();
                 return None;
             }
         }
         self.settled(received);
-        let status = self.collect(received);
+        let status = self.vci.requests.collect(received);
         if status.is_none() {
             self.vci.begun = Some(received);
         }

@@ -304,7 +304,7 @@ impl<P: Port> Messages<'_, P> {
                 return None;
             }
         }
-        (self.send_quickly(message) || self.send_soon(message)).then_some(self.vci.sent)
+        (self.send_quickly(message) || self.send_soon(message)).then_some(self.vci.requests.sent)
     }
 
     /// Takes a small message that is here, or posts the receive.
@@ -440,7 +440,7 @@ impl<P: Port> Messages<'_, P> {
     /// Waits for a receive that has begun; `None` leaves it to the ordinary way.
     fn receive_begun(&mut self, request: RequestHandle) -> Option<Status> {
         self.settled(request);
-        let status = self.collect(request);
+        let status = self.vci.requests.collect(request);
         if status.is_none() {
             self.vci.begun = Some(request);
         }

@@ -222,7 +222,7 @@ impl<P: Port> Messages<'_, P> {
         };
         match begun {
             Begun::Pending(request) => Ok(request),
-            Begun::Complete => Ok(self.vci.sent),
+            Begun::Complete => Ok(self.vci.requests.sent),
         }
     }
 

@@ -4,7 +4,7 @@
 //! and the handle becomes null, or the persistent request inactive. The any, some and all forms
 //! are loops over that; the arrays themselves belong to the face.
 
-use super::{Generalized, Operation, Owner, Request};
+use super::{Generalized, Operation, Owner, Request, Requests};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, RequestHandle};
@@ -47,44 +47,21 @@ fn freed() -> Error {
         .hint("Nobody is told when that ends: free only requests that are not waited for.")
 }
 
-impl<P: Port> Process<P> {
+impl Requests {
     /// Whether a request is null or inactive: waits return at once, any-forms pass over it.
     ///
     /// # Errors
     /// As for [`Process::is_complete`].
-    pub fn is_request_idle(&self, request: RequestHandle) -> Result<bool> {
+    pub fn is_idle(&self, request: RequestHandle) -> Result<bool> {
         Ok(request.is_null() || self.kept(request)?.is_inactive())
     }
 
     /// A request that the program has not freed.
     #[inline]
     fn kept(&self, request: RequestHandle) -> Result<&Request> {
-        match self.vci.requests.get(request)? {
+        match self.get(request)? {
             state if state.owner != Owner::Nobody => Ok(state),
             _ => Err(freed()),
-        }
-    }
-
-    /// Whether a wait for the request would return at once.
-    ///
-    /// # Errors
-    /// `MPI_ERR_REQUEST` if the program has freed it and kept its handle: nobody is told of its end then (§3.7.3).
-    #[inline]
-    pub fn is_complete(&self, request: RequestHandle) -> Result<bool> {
-        if request.is_null() {
-            return Ok(true);
-        }
-        let state = self.kept(request)?;
-        match &state.operation {
-            Operation::Persistent(persistent) => match persistent.active {
-                None => Ok(true),
-                Some(active) => self.is_complete(active),
-            },
-            Operation::Both { send, receive } => {
-                Ok(self.is_complete(*send)? && self.is_complete(*receive)?)
-            }
-            Operation::Flush { buffer, before } => Ok(!self.holds_before(*buffer, *before)),
-            _ => Ok(state.complete),
         }
     }
 
@@ -93,7 +70,7 @@ impl<P: Port> Process<P> {
         if request.is_null() {
             return Ok(Status::EMPTY);
         }
-        let state = self.vci.requests.get(request)?;
+        let state = self.get(request)?;
         match &state.operation {
             Operation::Persistent(persistent) => match persistent.active {
                 None => Ok(Status::EMPTY),
@@ -110,18 +87,16 @@ impl<P: Port> Process<P> {
         if request.is_null() {
             return Ok(Report::empty());
         }
-        if request == self.vci.sent {
+        if request == self.sent {
             return Ok(Report { released: true, idle: false, ..Report::empty() });
         }
-        if let Operation::Persistent(persistent) =
-            &mut self.vci.requests.get_mut(request)?.operation
-        {
+        if let Operation::Persistent(persistent) = &mut self.get_mut(request)?.operation {
             return match persistent.active.take() {
                 None => Ok(Report::empty()),
                 Some(active) => Ok(Report { released: false, ..self.report(active)? }),
             };
         }
-        let done = self.vci.requests.remove(request)?;
+        let done = self.remove(request)?;
         if let Operation::Both { send, receive } = done.operation {
             let sent = self.report(send)?;
             let received = self.report(receive)?;
@@ -132,6 +107,63 @@ impl<P: Port> Process<P> {
         let generalized = done.operation.generalized();
         let (status, failure) = (done.status, done.failure);
         Ok(Report { status, failure, released: true, idle: false, generalized })
+    }
+
+    /// `MPI_Grequest_start` (§13.2).
+    pub fn start_generalized(&mut self, functions: Generalized) -> Result<RequestHandle> {
+        let comm = CommHandle::from_raw(crate::comm::SELF);
+        let operation = Operation::Generalized(functions);
+        self.insert(Request::active(operation, Owner::Program, comm))
+    }
+
+    /// The functions of a generalized request.
+    pub fn generalized(&self, request: RequestHandle) -> Option<Generalized> {
+        self.get(request).ok()?.operation.generalized()
+    }
+
+    /// Whether a request stands for a collective operation that goes on.
+    fn is_collective_under_way(&self, request: RequestHandle) -> Result<bool> {
+        if request == self.sent {
+            return Ok(false);
+        }
+        let state = self.get(request)?;
+        match &state.operation {
+            Operation::Collective => Ok(!state.complete),
+            Operation::Persistent(persistent) => {
+                persistent.active.map_or(Ok(false), |active| self.is_collective_under_way(active))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The communicator whose error handler a request's failure goes to.
+    pub fn comm(&self, request: RequestHandle) -> Option<CommHandle> {
+        self.get(request).ok().map(|state| state.comm)
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// Whether a wait for the request would return at once.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` if the program has freed it and kept its handle: nobody is told of its end then (§3.7.3).
+    #[inline]
+    pub fn is_complete(&self, request: RequestHandle) -> Result<bool> {
+        if request.is_null() {
+            return Ok(true);
+        }
+        let state = self.vci.requests.kept(request)?;
+        match &state.operation {
+            Operation::Persistent(persistent) => match persistent.active {
+                None => Ok(true),
+                Some(active) => self.is_complete(active),
+            },
+            Operation::Both { send, receive } => {
+                Ok(self.is_complete(*send)? && self.is_complete(*receive)?)
+            }
+            Operation::Flush { buffer, before } => Ok(!self.holds_before(*buffer, *before)),
+            _ => Ok(state.complete),
+        }
     }
 
     /// `MPI_Cancel`: takes back a receive that has not matched, or asks for the like of a send
@@ -174,13 +206,6 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// `MPI_Grequest_start` (§13.2).
-    pub fn start_generalized(&mut self, functions: Generalized) -> Result<RequestHandle> {
-        let comm = CommHandle::from_raw(crate::comm::SELF);
-        let operation = Operation::Generalized(functions);
-        self.vci.requests.insert(Request::active(operation, Owner::Program, comm))
-    }
-
     /// `MPI_Grequest_complete`; returns the functions if the program freed the request before:
     /// free is to be called.
     pub fn complete_generalized(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
@@ -196,31 +221,6 @@ impl<P: Port> Process<P> {
         self.vci.complete(request, None);
         Ok(forgotten.then_some(functions))
     }
-
-    /// The functions of a generalized request.
-    pub fn generalized(&self, request: RequestHandle) -> Option<Generalized> {
-        self.vci.requests.get(request).ok()?.operation.generalized()
-    }
-
-    /// Whether a request stands for a collective operation that goes on.
-    fn is_collective_under_way(&self, request: RequestHandle) -> Result<bool> {
-        if request == self.vci.sent {
-            return Ok(false);
-        }
-        let state = self.vci.requests.get(request)?;
-        match &state.operation {
-            Operation::Collective => Ok(!state.complete),
-            Operation::Persistent(persistent) => {
-                persistent.active.map_or(Ok(false), |active| self.is_collective_under_way(active))
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// The communicator whose error handler a request's failure goes to.
-    pub fn request_comm(&self, request: RequestHandle) -> Option<CommHandle> {
-        self.vci.requests.get(request).ok().map(|state| state.comm)
-    }
 }
 
 impl<P: Port> Entry<'_, P> {
@@ -231,7 +231,7 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_ERR_REQUEST` for a collective operation that goes on (§6.12, §6.13): that of one which has ended is
     /// let go, although the standard forbids this as well, since nothing depends on it any more.
     pub fn free_request(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
-        if self.is_collective_under_way(request)? {
+        if self.vci.requests.is_collective_under_way(request)? {
             let what = "is that of a collective operation that goes on, which cannot be freed";
             return Err(Error::param(ErrorClass::REQUEST, "request", what)
                 .hint("Complete it first, as by MPI_Wait."));
@@ -241,7 +241,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// The same whatever the operation: for requests that the program has not.
     pub fn let_go(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
-        if request == self.vci.sent {
+        if request == self.vci.requests.sent {
             return Ok(None);
         }
         let state = self.vci.requests.get_mut(request)?;
@@ -292,7 +292,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn wait(&mut self, request: RequestHandle) -> Result<Report> {
         self.is_complete(request)?;
         self.block_on(request);
-        self.report(request)
+        self.vci.requests.report(request)
     }
 
     /// Reports the request if it is complete after at most one round of progress (`MPI_Test`).
@@ -303,7 +303,7 @@ impl<P: Port> Entry<'_, P> {
                 return Ok(None);
             }
         }
-        self.report(request).map(Some)
+        self.vci.requests.report(request).map(Some)
     }
 
     /// Waits until all of the requests are complete; reports none.

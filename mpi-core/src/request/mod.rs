@@ -9,15 +9,17 @@ pub mod completion;
 mod memory;
 pub mod quick;
 
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 use crate::coll::standing::Standing;
 use crate::error::Error;
-use crate::handle::{CommHandle, MessageHandle, RequestHandle};
+use crate::handle::{CommHandle, MessageHandle, RequestHandle, RequestKind};
 use crate::p2p::rendezvous::Rts;
 use crate::p2p::{Message, Mode};
 use crate::port::{Offer, PeerId};
 use crate::status::Status;
+use crate::table::Table;
 
 pub(crate) use memory::{Incoming, Outgoing, gather, gather_long, lend, put};
 
@@ -146,19 +148,19 @@ pub struct Generalized {
 }
 
 /// One request.
-pub(crate) struct Request {
+pub struct Request {
     /// What it stands for.
-    pub operation: Operation,
+    pub(crate) operation: Operation,
     /// Valid once complete.
-    pub status: Status,
+    pub(crate) status: Status,
     /// Why it failed, once complete.
-    pub failure: Option<Error>,
+    pub(crate) failure: Option<Error>,
     /// Whether the operation is complete.
-    pub complete: bool,
+    pub(crate) complete: bool,
     /// Who is told.
-    pub owner: Owner,
+    pub(crate) owner: Owner,
     /// The communicator whose error handler is used.
-    pub comm: CommHandle,
+    pub(crate) comm: CommHandle,
 }
 
 impl Operation {
@@ -192,6 +194,39 @@ impl Request {
     /// Whether this is a persistent request that has not been started.
     pub(crate) fn is_inactive(&self) -> bool {
         matches!(&self.operation, Operation::Persistent(persistent) if persistent.active.is_none())
+    }
+}
+
+/// The requests of a process.
+pub struct Requests {
+    table: Table<RequestKind, Request>,
+    /// That of every send that was complete when it began: never reported away.
+    pub(crate) sent: RequestHandle,
+}
+
+impl Requests {
+    /// Only that of the sends that are complete.
+    pub(crate) fn new() -> Requests {
+        let mut table = Table::new();
+        let world = CommHandle::from_raw(crate::comm::WORLD);
+        let sent = table.insert(Request::finished(Status::EMPTY, world));
+        Requests { table, sent: sent.expect("a new table has room for one request") }
+    }
+}
+
+impl Deref for Requests {
+    type Target = Table<RequestKind, Request>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Table<RequestKind, Request> {
+        &self.table
+    }
+}
+
+impl DerefMut for Requests {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Table<RequestKind, Request> {
+        &mut self.table
     }
 }
 

@@ -5,7 +5,7 @@
 //! the ordinary way ([`super::completion`]) takes over, which knows every kind of request, every
 //! failure, and words all errors.
 
-use super::{Operation, Owner, Request};
+use super::{Operation, Owner, Request, Requests};
 use crate::entry::Entry;
 use crate::handle::RequestHandle;
 use crate::port::Port;
@@ -27,20 +27,20 @@ pub enum Glance {
     Other,
 }
 
-impl<P: Port> Process<P> {
+impl Requests {
     /// Whether a request is [`Glance::Empty`].
     #[inline]
-    pub fn is_empty_request(&self, request: RequestHandle) -> bool {
-        request == self.vci.sent || request.is_null()
+    pub fn has_empty_status(&self, request: RequestHandle) -> bool {
+        request == self.sent || request.is_null()
     }
 
     /// Looks at a request.
     #[inline]
     pub fn glance(&self, request: RequestHandle) -> Glance {
-        if self.is_empty_request(request) {
+        if self.has_empty_status(request) {
             return Glance::Empty;
         }
-        match self.vci.requests.find(request) {
+        match self.find(request) {
             Some(Request { operation: Operation::Finished, failure: None, .. }) => Glance::Complete,
             Some(Request {
                 operation: Operation::Receive(_) | Operation::Send(_) | Operation::Collective,
@@ -65,17 +65,15 @@ impl<P: Port> Process<P> {
     /// any other.
     #[inline]
     pub fn collect_round(&mut self, request: RequestHandle) -> Option<Status> {
-        let Operation::Persistent(persistent) = &self.vci.requests.find(request)?.operation else {
+        let Operation::Persistent(persistent) = &self.find(request)?.operation else {
             return None;
         };
         let active = persistent.active?;
-        let status = match self.is_empty_request(active) {
+        let status = match self.has_empty_status(active) {
             true => Status::EMPTY,
             false => self.collect(active)?,
         };
-        if let Operation::Persistent(persistent) =
-            &mut self.vci.requests.get_mut(request).ok()?.operation
-        {
+        if let Operation::Persistent(persistent) = &mut self.get_mut(request).ok()?.operation {
             persistent.active = None;
         }
         Some(status)
@@ -84,7 +82,7 @@ impl<P: Port> Process<P> {
     /// Reports a request that is [`Glance::Complete`]; it is gone then. `None` for any other.
     #[inline]
     pub fn collect(&mut self, request: RequestHandle) -> Option<Status> {
-        self.vci.requests.discard_if(request, |request| match request {
+        self.discard_if(request, |request| match request {
             Request { operation: Operation::Finished, failure: None, status, .. } => Some(*status),
             _ => None,
         })
@@ -95,7 +93,7 @@ impl<P: Port> Entry<'_, P> {
     /// Waits as long as a request is [`Glance::Pending`]; what it is then.
     #[inline]
     pub fn settled(&mut self, request: RequestHandle) -> Glance {
-        match self.glance(request) {
+        match self.vci.requests.glance(request) {
             Glance::Pending => self.block_while_pending(request),
             settled => settled,
         }
@@ -104,10 +102,10 @@ impl<P: Port> Entry<'_, P> {
     /// Looks at a request, and once more after one round of progress if it is [`Glance::Pending`].
     #[inline]
     pub fn glance_twice(&mut self, request: RequestHandle) -> Glance {
-        match self.glance(request) {
+        match self.vci.requests.glance(request) {
             Glance::Pending => {
                 self.poll_in_passing();
-                self.glance(request)
+                self.vci.requests.glance(request)
             }
             settled => settled,
         }
@@ -118,7 +116,7 @@ impl<P: Port> Entry<'_, P> {
         let mut shown = Glance::Pending;
         let call = |process: &Process<P>| process.waits_for_requests([request]);
         self.block_in(call, |process| {
-            shown = process.glance(request);
+            shown = process.vci.requests.glance(request);
             shown != Glance::Pending
         });
         shown

@@ -28,7 +28,7 @@ impl<P: Port> Entry<'_, P> {
         let outcome = fast(self);
         self.begun.starting = false;
         match self.begun.left.take() {
-            None => outcome.map(|done| done.then_some(self.vci.sent)),
+            None => outcome.map(|done| done.then_some(self.vci.requests.sent)),
             Some((seat, left)) => self.at(seat).keep_left(left, outcome).map(Some),
         }
     }

@@ -203,7 +203,7 @@ impl<P: Port> Entry<'_, P> {
             Ok(Some((transfer, request))) => {
                 Ok(at.enqueue(Errand { transfer, request, what }, behind))
             }
-            Ok(None) => Ok(self.vci.sent),
+            Ok(None) => Ok(self.vci.requests.sent),
             Err(error) => {
                 at.renounce(error.class())?;
                 Err(error)
