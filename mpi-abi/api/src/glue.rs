@@ -221,7 +221,10 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
     let call = format!("{}{generic}(cx{passed})", body.path);
     let (name, list) = (procedure.snake(), arguments.join(", "));
     if procedure.fast && body.form == Form::Run {
-        let _ = writeln!(out, "if cx.fast_{name}::<false>({list})? {{\nreturn Ok(());\n}}");
+        let _ = writeln!(
+            out,
+            "if cx.collectives().fast_{name}::<false>({list})? {{\nreturn Ok(());\n}}"
+        );
     }
     if matches!(body.form, Form::Run | Form::Keep) {
         let _ = writeln!(out, "let prepared = {call}?;");
@@ -233,12 +236,15 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
             [held] => format!("{}.map(|made| {held} = made)", body.path),
             all => format!("{}.map(|made| ({}) = made)", body.path, all.join(", ")),
         },
-        Form::Run => "cx.run(&prepared)".to_owned(),
+        Form::Run => "cx.collectives().run(&prepared)".to_owned(),
         Form::Begin => {
-            let described = format!("{call}.and_then(|prepared| cx.begin(&prepared))");
+            let described =
+                format!("{call}.and_then(|prepared| cx.collectives().begin(&prepared))");
             let begun = match name.strip_prefix('i') {
                 Some(name) if procedure.fast => {
-                    let fast = format!("cx.begin_fast(|entry| entry.fast_{name}::<true>({list}))?");
+                    let fast = format!(
+                        "cx.collectives().begin_fast(|fast| fast.fast_{name}::<true>({list}))?"
+                    );
                     format!("match {fast} {{\nSome(made) => Ok(made),\nNone => {described},\n}}")
                 }
                 _ => described,

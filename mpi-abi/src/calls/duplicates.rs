@@ -86,7 +86,7 @@ pub fn comm_disconnect(cx: &mut Cx<'_>, comm: &mut CommHandle) -> Result<()> {
     if !comm.is_predefined() {
         cx.finish_comm(*comm);
         let meeting = cx.calls().barrier(*comm)?;
-        cx.run(&meeting)?;
+        cx.collectives().run(&meeting)?;
         cx.finish_comm(*comm);
     }
     comm_free(cx, comm)

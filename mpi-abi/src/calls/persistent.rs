@@ -107,5 +107,5 @@ pub(crate) fn keep(cx: &mut Cx<'_>, prepared: Prepared, info: InfoHandle) -> Res
     if !info.is_null() {
         check(&cx.always, info)?;
     }
-    cx.keep(prepared)
+    cx.collectives().keep(prepared)
 }

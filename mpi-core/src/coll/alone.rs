@@ -6,8 +6,8 @@
 use super::board::{copy, polls};
 use super::plan::Problem;
 use super::prepared::{Data, Operands, Prepared};
+use crate::coll::Collectives;
 use crate::datatype::{Datatypes, Packer, Unpacker};
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::objects::Objects;
 use crate::port::Port;
@@ -21,7 +21,7 @@ impl Objects {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Collectives<'_, P> {
     /// The whole of such a call.
     pub(super) fn run_alone(&mut self, call: &Prepared) -> Result<()> {
         match &call.data {

@@ -11,11 +11,11 @@ use super::cost::{Call, Costs, Way, cheapest, ways};
 use super::hierarchy::groups::Groups;
 use super::menu::{Algorithm, Collective};
 use super::spread::Spread;
+use crate::coll::Collectives;
 use crate::error::Result;
 use crate::handle::CommHandle;
 use crate::objects::Objects;
 use crate::port::Port;
-use crate::process::Process;
 use crate::tuning::{CACHES_PLAYED, SIZE_CLASSES};
 
 /// The ways of a communicator.
@@ -75,7 +75,7 @@ impl ByCost {
     }
 }
 
-impl<P: Port> Process<P> {
+impl<P: Port> Collectives<'_, P> {
     /// The socket and the last-level cache of this process, if they are known or played.
     pub(super) fn cache_place(&self) -> Option<[u32; 2]> {
         match self.selection.cache_ranks {

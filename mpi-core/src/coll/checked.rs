@@ -15,14 +15,13 @@ use super::record::{BYTES, Flow, Record, UNTOLD, UNTOLD_OP};
 use super::schedule::Region;
 use super::tags;
 use crate::buffer::UserBuffer;
-use crate::entry::Entry;
+use crate::coll::Collectives;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::RequestHandle;
 use crate::objects::Objects;
 use crate::port::Port;
-use crate::process::Process;
 
-impl<P: Port> Process<P> {
+impl<P: Port> Collectives<'_, P> {
     /// Begins to compare a call with those of the others; `then` begins when all agree. If the call has failed
     /// here, all hear of that instead.
     fn begin_check(
@@ -179,7 +178,7 @@ fn flows(problem: &Problem, send: &Places, recv: &Places, me: usize, peer: usize
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Collectives<'_, P> {
     /// Has a call begin when all processes agree on it, if it can.
     #[cold]
     pub(super) fn begin_checked(

@@ -13,15 +13,15 @@ use super::plan::Problem;
 use super::prepared::{Data, Form, LaidOut, Prepared};
 use super::schedule::Schedule;
 use super::shape::{Choice, Shape};
+use crate::coll::Collectives;
 use crate::comm::Comm;
-use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::handle::RequestHandle;
 use crate::objects::Objects;
 use crate::port::Port;
 use crate::process::Process;
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Collectives<'_, P> {
     /// Runs a collective operation to its end.
     #[inline]
     pub fn run(&mut self, call: &Prepared) -> Result<()> {
@@ -164,7 +164,7 @@ impl Objects {
     }
 }
 
-impl<P: Port> Process<P> {
+impl<P: Port> Collectives<'_, P> {
     /// The schedule of a call and the memory that it works on.
     fn lay_out(&mut self, call: &Prepared, choice: &Choice) -> Result<LaidOut> {
         let schedule = self.schedule(call, &call.problem, choice)?;
@@ -180,16 +180,17 @@ impl<P: Port> Process<P> {
         problem: &Problem,
         choice: &Choice,
     ) -> Result<Rc<Schedule>> {
-        let state = self.comm(call.comm)?;
+        let process: &mut Process<P> = self;
+        let state = process.objects.comm(call.comm)?;
         let place = [state.place() as usize, state.roster().size() as usize];
         let nodes = match (&state.level, call.collective) {
             (Some(level), Some(collective)) if choice.algorithm == Algorithm::Nodes => {
-                let shape = self.shape(call, state, collective, Form::Persistent);
+                let shape = process.objects.shape(call, state, collective, Form::Persistent);
                 Some(Nodes { groups: level.groups.clone(), shape })
             }
             _ => None,
         };
-        self.schedules.get(place, nodes, problem, choice, &self.objects.selection)
+        process.schedules.get(place, nodes, problem, choice, &process.objects.selection)
     }
 }
 

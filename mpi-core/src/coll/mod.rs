@@ -43,3 +43,36 @@ mod table;
 // A model whose data are symbols: miri would see no memory there, and need hours.
 #[cfg(all(test, not(miri)))]
 mod tests;
+
+use std::ops::{Deref, DerefMut};
+
+use crate::entry::Entry;
+use crate::port::Port;
+
+/// The collective operations of a call into the library: begun, run to their end, or kept to be started. It is a borrow
+/// of the call.
+pub struct Collectives<'a, P: Port>(Entry<'a, P>);
+
+impl<P: Port> Entry<'_, P> {
+    /// The collective operations of this call.
+    #[inline(always)]
+    pub fn collectives(&mut self) -> Collectives<'_, P> {
+        Collectives(self.again())
+    }
+}
+
+impl<'a, P: Port> Deref for Collectives<'a, P> {
+    type Target = Entry<'a, P>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Entry<'a, P> {
+        &self.0
+    }
+}
+
+impl<'a, P: Port> DerefMut for Collectives<'a, P> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Entry<'a, P> {
+        &mut self.0
+    }
+}

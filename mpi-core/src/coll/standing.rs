@@ -14,8 +14,8 @@ use super::place::Places;
 use super::prepared::{Data, Form, Ground, Prepared};
 use super::schedule::Schedule;
 use super::tags;
+use crate::coll::Collectives;
 use crate::datatype::Datatypes;
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
 use crate::limits::ROOMS_MAX;
@@ -42,7 +42,7 @@ enum Way {
     },
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Collectives<'_, P> {
     /// Keeps a collective operation to be started: `MPI_Barrier_init` and its kin.
     pub fn keep(&mut self, mut call: Prepared) -> Result<RequestHandle> {
         if self.selection.checked {

@@ -18,7 +18,7 @@ impl<P: Port> Entry<'_, P> {
         let block = |at| Typed { buf: UserBuffer(at), count: own.len() as i64, datatype: BYTE };
         let (send, recv) = (block(own.as_ptr().cast_mut()), block(all.as_mut_ptr()));
         let prepared = self.calls().allgather(send, recv, comm)?;
-        self.run(&prepared)?;
+        self.collectives().run(&prepared)?;
         Ok(all)
     }
 
@@ -48,7 +48,7 @@ impl<P: Port> Entry<'_, P> {
         let buf = UserBuffer(bytes.as_mut_ptr());
         let data = Typed { buf, count: bytes.len() as i64, datatype: BYTE };
         let prepared = self.calls().bcast(data, root, comm)?;
-        self.run(&prepared)
+        self.collectives().run(&prepared)
     }
 
     /// Exchanges bytes with one process; neither knows how many, at most `limit`, it will get.

@@ -207,7 +207,7 @@ impl<P: Port> Entry<'_, P> {
             clone
         };
         let meeting = self.calls().barrier(comm)?;
-        Ok((clone, self.begin(&meeting)?))
+        Ok((clone, self.collectives().begin(&meeting)?))
     }
 
     /// `MPI_Comm_create_group` (§7.4.2): collective over the members of the group alone, who
@@ -311,8 +311,8 @@ impl<P: Port> Entry<'_, P> {
         if self.comm(comm)?.held.is_freed() {
             return Ok(());
         }
-        self.leave_board(comm)?;
-        self.leave_level(comm)?;
+        self.collectives().leave_board(comm)?;
+        self.collectives().leave_level(comm)?;
         self.drop_comm(comm)
     }
 }

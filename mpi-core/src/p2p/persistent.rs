@@ -61,7 +61,7 @@ impl<P: Port> Entry<'_, P> {
                 self.messages().isend(Message { comm, ..message }, mode)?
             }
             Recipe::Receive(message) => self.messages().ireceive(Message { comm, ..message })?,
-            Recipe::Collective(standing) => self.start_standing(&standing, comm)?,
+            Recipe::Collective(standing) => self.collectives().start_standing(&standing, comm)?,
         };
         if let Operation::Persistent(persistent) =
             &mut self.vci.requests.get_mut(request)?.operation
@@ -80,7 +80,7 @@ impl<P: Port> Entry<'_, P> {
                 }
                 Ok(())
             }
-            Recipe::Collective(standing) => self.release_standing(&standing),
+            Recipe::Collective(standing) => self.collectives().release_standing(&standing),
         }
     }
 }

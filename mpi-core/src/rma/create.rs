@@ -227,7 +227,7 @@ impl<P: Port> Entry<'_, P> {
     /// A barrier, for the library's own needs.
     pub(super) fn meeting(&mut self, comm: CommHandle) -> Result<()> {
         let barrier = self.calls().barrier(comm)?;
-        self.run(&barrier)
+        self.collectives().run(&barrier)
     }
 }
 

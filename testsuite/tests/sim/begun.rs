@@ -31,7 +31,7 @@ fn mixed(mpi: &mut SimEntry<'_>, calls: &[Call]) {
     for (at, (call, memory)) in calls.iter().zip(&mut memories).enumerate() {
         if at == calls.len() / 2 {
             let prepared = prepare(mpi, call, memory);
-            mpi.run(&prepared).unwrap();
+            mpi.collectives().run(&prepared).unwrap();
         } else {
             let wanted = !(at + me).is_multiple_of(3);
             requests.push(begin(mpi, call, memory, wanted).unwrap().0);
@@ -114,14 +114,14 @@ fn a_communicator_may_be_freed_while_some_are_under_way() {
         for round in 0..6 {
             let part = mpi.comm_split(COMM_WORLD, (mpi.identity.rank / 2) as i32, 0).unwrap();
             let meeting = mpi.calls().barrier(part).unwrap();
-            mpi.run(&meeting).unwrap();
+            mpi.collectives().run(&meeting).unwrap();
             let mut memory = [[i64::from(mpi.identity.rank) + round, 0]; 5];
             let mut requests = Vec::new();
             for [own, all] in &mut memory {
                 let [own, into] =
                     [own, all].map(|data| UserBuffer(std::ptr::from_mut(data).cast()));
                 let call = mpi.calls().allreduce(own, into, 1, INT64, SUM, part).unwrap();
-                requests.push(mpi.begin(&call).unwrap());
+                requests.push(mpi.collectives().begin(&call).unwrap());
             }
             mpi.comm_free(part).unwrap();
             for request in requests {
@@ -197,7 +197,7 @@ fn a_barrier_that_begins_waits_for_all() {
                 let _ = [0, 1].map(|other| mpi.messages().receive(message(other)).unwrap());
             }
             let prepared = mpi.calls().barrier(COMM_WORLD).unwrap();
-            let request = mpi.begin(&prepared).unwrap();
+            let request = mpi.collectives().begin(&prepared).unwrap();
             let early = me != 2 && (0..100).any(|_| mpi.test(request).unwrap().is_some());
             if me != 2 {
                 mpi.messages().send(message(2), Mode::Standard).unwrap();
@@ -225,17 +225,17 @@ fn a_result_in_place_waits_for_the_room_of_its_contribution() {
                 let buf = UserBuffer(std::ptr::from_mut(word).cast());
                 let data = Typed { buf, count: 1, datatype: INT64 };
                 let prepared = mpi.calls().bcast(data, 0, COMM_WORLD).unwrap();
-                requests.push(mpi.begin(&prepared).unwrap());
+                requests.push(mpi.collectives().begin(&prepared).unwrap());
             }
             let mut sum = me + 1;
             let (own, recv) = (UserBuffer::IN_PLACE, UserBuffer((&raw mut sum).cast()));
-            let begun = mpi.begin_fast(|mpi| match fast {
+            let begun = mpi.collectives().begin_fast(|mpi| match fast {
                 true => mpi.fast_allreduce::<true>(own, recv, 1, INT64, SUM, COMM_WORLD),
                 false => Ok(false),
             });
             requests.push(begun.unwrap().unwrap_or_else(|| {
                 let prepared = mpi.calls().allreduce(own, recv, 1, INT64, SUM, COMM_WORLD).unwrap();
-                mpi.begin(&prepared).unwrap()
+                mpi.collectives().begin(&prepared).unwrap()
             }));
             for request in requests {
                 mpi.wait_one(request).unwrap();

@@ -120,7 +120,7 @@ fn communicators_of_several_caches_come_and_go_in_any_order_of_ranks() {
             let [own, into] = [&mut own, &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
             for _ in 0..2 {
                 let call = mpi.calls().allreduce(own, into, 1, INT64, SUM, part).unwrap();
-                mpi.run(&call).unwrap();
+                mpi.collectives().run(&call).unwrap();
             }
             mpi.comm_free(part).unwrap();
             sums.push(all[0]);
@@ -149,7 +149,7 @@ fn a_failure_in_one_cache_is_told_across_caches() {
             let call = Call { collective: Collective::Bcast, len, root: 0, salt: 0 };
             let mut memory = memory(&call, me, size);
             let prepared = prepare(mpi, &call, &mut memory);
-            mpi.run(&prepared).err().map(|error| error.class())
+            mpi.collectives().run(&prepared).err().map(|error| error.class())
         });
         let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
         let classes: Vec<_> = results.into_iter().map(Option::unwrap).collect();

@@ -81,7 +81,7 @@ fn a_collective_that_one_rank_leaves_out_fails_at_the_other() {
         let call = Call { collective: Collective::Allreduce, len: 1, root: 0, salt: 0 };
         let mut memory = memory(&call, me, 2);
         let prepared = prepare(mpi, &call, &mut memory);
-        let result = if me == 1 { Ok(()) } else { mpi.run(&prepared) };
+        let result = if me == 1 { Ok(()) } else { mpi.collectives().run(&prepared) };
         result.map_err(|error| error.class())
     });
     let failed = Some(Err(ErrorClass::PROC_ABORTED));
@@ -148,7 +148,7 @@ fn whether_a_block_is_better_shown_may_change_within_a_call() {
                 let call = Call { collective, len, root, salt: round as i64 };
                 let mut memory = memory(&call, me, size);
                 let prepared = prepare(mpi, &call, &mut memory);
-                mpi.run(&prepared).unwrap();
+                mpi.collectives().run(&prepared).unwrap();
                 assert!(memory.recv == memory.expected, "{call:?} at rank {me} of {size}");
             }
         });
@@ -192,7 +192,7 @@ fn a_barrier_holds_everyone_whatever_came_before_it() {
                 come.borrow_mut()[me] = round;
                 if begins {
                     let prepared = prepare(mpi, &call, &mut memory);
-                    let request = mpi.begin(&prepared).unwrap();
+                    let request = mpi.collectives().begin(&prepared).unwrap();
                     mpi.wait_one(request).unwrap();
                 } else {
                     run(mpi, &call, &mut memory, (round + me) % 3 != 0);
@@ -212,10 +212,19 @@ fn a_block_longer_than_agreed_is_refused_on_the_fast_path_too() {
         mpi.selection.patience = 0;
         let me = mpi.identity.rank as usize;
         let barrier = mpi.calls().barrier(COMM_WORLD).unwrap();
-        mpi.run(&barrier).unwrap();
+        mpi.collectives().run(&barrier).unwrap();
         let (mut own, mut all) = ([7i64; 5], [0i64; 9]);
         let [own, all] = [&mut own[..], &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
-        let done = mpi.fast_gather::<false>(own, [4, 5][me], INT64, all, 4, INT64, 0, COMM_WORLD);
+        let done = mpi.collectives().fast_gather::<false>(
+            own,
+            [4, 5][me],
+            INT64,
+            all,
+            4,
+            INT64,
+            0,
+            COMM_WORLD,
+        );
         done.map_err(|error| error.class())
     });
     let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
@@ -243,7 +252,7 @@ fn an_operand_longer_than_agreed_is_refused() {
                     }
                     None => mpi.calls().allreduce(send, recv, count, INT64, SUM, COMM_WORLD),
                 };
-                mpi.run(&prepared.unwrap()).map_err(|error| error.class())
+                mpi.collectives().run(&prepared.unwrap()).map_err(|error| error.class())
             });
             let results = outcome.unwrap_or_else(|hang| panic!("seed {seed}: {hang}")).results;
             let refused = Some(Err(ErrorClass::TRUNCATE));
@@ -294,9 +303,12 @@ fn a_call_without_memory_at_one_rank_counts_and_is_told_to_those_who_wait_for_it
                 let data = words_or_too_many(mpi, &mut words, too_many);
                 let call = mpi.calls().bcast(data, 0, COMM_WORLD).unwrap();
                 let outcome = match form {
-                    0 => mpi.run(&call),
-                    1 => mpi.begin(&call).and_then(|request| mpi.wait_one(request).map(drop)),
-                    _ => mpi.keep(call).and_then(|request| {
+                    0 => mpi.collectives().run(&call),
+                    1 => mpi
+                        .collectives()
+                        .begin(&call)
+                        .and_then(|request| mpi.wait_one(request).map(drop)),
+                    _ => mpi.collectives().keep(call).and_then(|request| {
                         mpi.start(request)?;
                         mpi.wait_one(request).map(drop)
                     }),
@@ -317,7 +329,7 @@ fn bytes_broadcast_to_many_ranks() {
         let mut bytes = vec![if mpi.identity.rank == 17 { 0x5a_u8 } else { 0 }; 20_000];
         let data = Typed { buf: UserBuffer(bytes.as_mut_ptr()), count: 20_000, datatype: BYTE };
         let prepared = mpi.calls().bcast(data, 17, COMM_WORLD).unwrap();
-        mpi.run(&prepared).unwrap();
+        mpi.collectives().run(&prepared).unwrap();
         bytes.iter().all(|byte| *byte == 0x5a)
     });
     assert!(outcome.unwrap().results.iter().all(|right| *right == Some(true)));
@@ -344,7 +356,7 @@ fn two_ranks_add_up_long_vectors_in_place_and_not() {
                 let recv = UserBuffer(into.as_mut_ptr().cast());
                 let prepared =
                     mpi.calls().allreduce(send, recv, len, INT64, SUM, COMM_WORLD).unwrap();
-                mpi.run(&prepared).unwrap();
+                mpi.collectives().run(&prepared).unwrap();
                 into.iter().zip(0..).all(|(got, i)| *got == sum(i))
                     && from.iter().zip(0..).all(|(kept, i)| *kept == own(i))
             })
@@ -373,7 +385,7 @@ fn add_up(mpi: &mut SimEntry<'_>, round: i64, len: i64, root: Option<i32>) -> bo
         Some(root) => mpi.calls().reduce_to(send, recv, len, INT64, SUM, root, COMM_WORLD),
         None => mpi.calls().allreduce(send, recv, len, INT64, SUM, COMM_WORLD),
     };
-    mpi.run(&prepared.unwrap()).unwrap();
+    mpi.collectives().run(&prepared.unwrap()).unwrap();
     let expected = |i: i64| if gets { sum(i) } else { UNTOUCHED };
     into.iter().zip(0..).all(|(got, i)| *got == expected(i))
         && from.iter().zip(0..).all(|(kept, i)| *kept == own(i))
@@ -474,7 +486,7 @@ fn exchange_differing_layouts(mpi: &mut SimEntry<'_>, collective: Collective) {
             mpi.calls().bcast(typed(&mut recv), 1, COMM_WORLD)
         }
     };
-    mpi.run(&prepared.unwrap()).unwrap();
+    mpi.collectives().run(&prepared.unwrap()).unwrap();
     assert!(recv == spread(&expected, stride), "{collective} at rank {me} of {size}");
 }
 

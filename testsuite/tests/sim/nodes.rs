@@ -158,7 +158,7 @@ fn communicators_of_several_nodes_come_and_go() {
             let (mut own, mut all) = ([i64::from(mpi.identity.rank)], [0]);
             let [own, into] = [&mut own, &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
             let call = mpi.calls().allreduce(own, into, 1, INT64, SUM, part).unwrap();
-            mpi.run(&call).unwrap();
+            mpi.collectives().run(&call).unwrap();
             mpi.comm_free(part).unwrap();
             sums.push(all[0]);
         }

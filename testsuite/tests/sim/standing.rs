@@ -55,7 +55,7 @@ fn rounds(mpi: &mut SimEntry<'_>, calls: &[Call]) {
     let mut memories: Vec<Memory> = calls.iter().map(|call| memory(call, me, size)).collect();
     let keep = |(call, memory): (&Call, &mut Memory)| {
         let prepared = prepare(mpi, call, memory);
-        mpi.keep(prepared).unwrap()
+        mpi.collectives().keep(prepared).unwrap()
     };
     let mut kept: Vec<RequestHandle> = calls.iter().zip(&mut memories).map(keep).collect();
     for round in 0..3 {
@@ -121,7 +121,7 @@ fn a_datatype_may_be_freed_before_the_first_start() {
             let mut words = [me, -1, me + 1, -2];
             let data = Typed { datatype, ..typed(&mut words, 1) };
             let call = mpi.calls().bcast(data, 1, COMM_WORLD).unwrap();
-            let told = mpi.keep(call).unwrap();
+            let told = mpi.collectives().keep(call).unwrap();
             mpi.datatypes.free(datatype).unwrap();
             for round in 0..4 {
                 words[0] += i64::from(me == 1);
@@ -148,7 +148,7 @@ fn blocks_are_swapped_in_place() {
             let mut words = out.clone();
             let own = Typed { buf: UserBuffer::IN_PLACE, ..typed(&mut [], 0) };
             let call = mpi.calls().alltoall(own, typed(&mut words, len), COMM_WORLD).unwrap();
-            let swap = mpi.keep(call).unwrap();
+            let swap = mpi.collectives().keep(call).unwrap();
             for expected in [&swapped, &out, &swapped, &out] {
                 mpi.start(swap).unwrap();
                 mpi.wait_one(swap).unwrap();

@@ -39,7 +39,7 @@ fn summed(mpi: &mut SimEntry<'_>, comm: CommHandle, first: i64, len: usize) -> V
     let mut all = vec![0; len];
     let (send, recv) = (typed(&mut own, len).buf, typed(&mut all, len).buf);
     let call: Prepared = mpi.calls().allreduce(send, recv, len as i64, INT64, SUM, comm).unwrap();
-    mpi.run(&call).unwrap();
+    mpi.collectives().run(&call).unwrap();
     all
 }
 
@@ -64,7 +64,7 @@ fn live(mpi: &mut SimEntry<'_>) {
     let mut out: Vec<i64> = (0..RANKS).map(|to| letter(me, to)).collect();
     let mut into = vec![0; out.len()];
     let call = mpi.calls().alltoall(typed(&mut out, 1), typed(&mut into, 1), COMM_WORLD).unwrap();
-    mpi.run(&call).unwrap();
+    mpi.collectives().run(&call).unwrap();
     let due = (0..RANKS).map(|from| letter(from, me));
     assert!(into.into_iter().eq(due), "letters for rank {me}");
 

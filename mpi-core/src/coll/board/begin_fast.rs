@@ -9,12 +9,12 @@ use super::message::Incoming;
 use super::seat::AtBoard;
 use super::transfer::Transfer;
 use super::work::WaitFor;
-use crate::entry::Entry;
+use crate::coll::Collectives;
 use crate::error::Result;
 use crate::handle::RequestHandle;
 use crate::port::Port;
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Collectives<'_, P> {
     /// Begins a collective by its fast path; `None` if that declined, or others are under way.
     #[inline(always)]
     pub fn begin_fast(

@@ -13,6 +13,7 @@ use super::seat::{AtBoard, BoardState, Seat, failed_before};
 use super::transfer::Transfer;
 use super::work::{Step, Work, polls};
 use crate::boards::BoardId;
+use crate::coll::Collectives;
 use crate::coll::menu::Algorithm;
 use crate::coll::prepared::Prepared;
 use crate::entry::Entry;
@@ -177,7 +178,9 @@ impl<P: Port> Entry<'_, P> {
         self.begun.queues = queues;
         looks
     }
+}
 
+impl<P: Port> Collectives<'_, P> {
     /// Begins a collective operation over the board of its communicator.
     pub(in crate::coll) fn begin_on_board(
         &mut self,

@@ -15,11 +15,11 @@ use super::task::{Job, Streams};
 use super::work::WaitFor;
 use crate::boards::{Audience, BoardId, Source};
 use crate::buffer::UserBuffer;
+use crate::coll::Collectives;
 use crate::coll::cost::Way;
 use crate::coll::menu::Collective;
 use crate::comm::Comm;
 use crate::datatype::dense_size;
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
 use crate::objects::Objects;
@@ -110,7 +110,7 @@ impl Objects {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Collectives<'_, P> {
     /// `MPI_BARRIER` (§6.3). Like all that follow it says whether the call is done.
     #[inline(always)]
     pub fn fast_barrier<const BEGINS: bool>(&mut self, comm: CommHandle) -> Result<bool> {

@@ -3,6 +3,7 @@
 //! is near whom, whether processes share processors, and which last-level cache each one has.
 
 use crate::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
+use crate::coll::Collectives;
 use crate::comm::Comm;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
@@ -138,7 +139,9 @@ impl<P: Port> Entry<'_, P> {
     pub(in crate::coll) fn at(&mut self, seat: Seat) -> AtBoard<'_, P> {
         AtBoard { entry: self.again(), seat }
     }
+}
 
+impl<P: Port> Collectives<'_, P> {
     /// This process's place at the board of `comm`, opened if never tried. `None` at all members if there is none.
     #[inline]
     pub(in crate::coll) fn seat(&mut self, comm: CommHandle) -> Result<Option<Seat>> {

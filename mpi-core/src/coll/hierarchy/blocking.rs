@@ -4,6 +4,7 @@
 use super::level::Level;
 use super::stages::{Stage, Stages, Step, Team, Units};
 use crate::buffer::UserBuffer;
+use crate::coll::Collectives;
 use crate::coll::board::copy;
 use crate::coll::layout::Layout;
 use crate::coll::memory::{Memory, Span, Temps};
@@ -12,7 +13,6 @@ use crate::coll::plan::Problem;
 use crate::coll::prepared::{Data, Operands, Prepared};
 use crate::coll::schedule::{Buffer, Region, Schedule};
 use crate::datatype::{Datatypes, Packer};
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::objects::Objects;
 use crate::port::Port;
@@ -50,7 +50,7 @@ impl Objects {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Collectives<'_, P> {
     /// Runs a collective operation by its groups, or takes part in it only to say that it has failed here.
     #[cold]
     pub(in crate::coll) fn run_by_stages(

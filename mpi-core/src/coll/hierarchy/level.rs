@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::groups::Groups;
-use crate::entry::Entry;
+use crate::coll::Collectives;
 use crate::error::Result;
 use crate::group::Group;
 use crate::handle::CommHandle;
@@ -62,7 +62,7 @@ impl Objects {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Collectives<'_, P> {
     /// Frees the communicators of `comm`'s level.
     pub(crate) fn leave_level(&mut self, comm: CommHandle) -> Result<()> {
         let Some(level) = self.comm_mut(comm)?.level.take() else { return Ok(()) };

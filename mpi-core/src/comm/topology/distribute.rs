@@ -62,7 +62,7 @@ impl<P: Port> Entry<'_, P> {
         let eight = |buf: *mut u8| Typed { buf: UserBuffer(buf), count: 8, datatype: BYTE };
         let send = eight(counts.as_ptr().cast_mut().cast());
         let prepared = self.calls().alltoall(send, eight(incoming.as_mut_ptr().cast()), comm)?;
-        self.run(&prepared)?;
+        self.collectives().run(&prepared)?;
         let (mut bytes, mut told) = (outgoing.concat(), Vec::new());
         let length = total(&incoming)?;
         // An empty vector's address is one that MPI gives a meaning of its own.
@@ -81,7 +81,7 @@ impl<P: Port> Entry<'_, P> {
         let send = varied(bytes.as_ptr().cast_mut(), &counts[..], &send_at[..]);
         let recv = varied(told.as_mut_ptr(), &incoming[..], &recv_at[..]);
         let prepared = self.calls().alltoallv(Some(send), recv, comm)?;
-        self.run(&prepared)?;
+        self.collectives().run(&prepared)?;
         Ok(told)
     }
 }

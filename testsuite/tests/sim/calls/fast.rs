@@ -17,6 +17,7 @@ fn fast<const BEGINS: bool>(
     let buffer = |data: &mut [i64]| UserBuffer(data.as_mut_ptr().cast());
     let (send, recv) = (buffer(&mut memory.send), buffer(&mut memory.recv));
     let (n, of, root, comm) = (call.len as i64, INT64, call.root as i32, COMM_WORLD);
+    let mut mpi = mpi.collectives();
     match call.collective {
         Collective::Barrier => mpi.fast_barrier::<BEGINS>(comm),
         Collective::Bcast => mpi.fast_bcast::<BEGINS>(recv, n, of, root, comm),
@@ -35,7 +36,7 @@ pub(crate) fn run(mpi: &mut SimEntry<'_>, call: &Call, memory: &mut Memory, want
     let done = wanted && fast::<false>(mpi, call, memory).unwrap();
     if !done {
         let prepared = prepare(mpi, call, memory);
-        mpi.run(&prepared).unwrap();
+        mpi.collectives().run(&prepared).unwrap();
     }
     done
 }
@@ -48,12 +49,12 @@ pub(crate) fn begin(
     wanted: bool,
 ) -> Result<(RequestHandle, bool)> {
     let begun = match wanted {
-        true => mpi.begin_fast(|mpi| fast::<true>(mpi, call, memory))?,
+        true => mpi.collectives().begin_fast(|mpi| fast::<true>(mpi, call, memory))?,
         false => None,
     };
     if let Some(request) = begun {
         return Ok((request, true));
     }
     let prepared = prepare(mpi, call, memory);
-    mpi.begin(&prepared).map(|request| (request, false))
+    mpi.collectives().begin(&prepared).map(|request| (request, false))
 }

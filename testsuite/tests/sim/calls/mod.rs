@@ -179,8 +179,8 @@ pub(crate) fn live(mpi: &mut SimEntry<'_>, calls: &[Call], at_once: usize) {
         for (call, memory) in group.iter().zip(&mut memories) {
             let prepared = prepare(mpi, call, memory);
             match at_once {
-                1 => mpi.run(&prepared).unwrap(),
-                _ => requests.push(mpi.begin(&prepared).unwrap()),
+                1 => mpi.collectives().run(&prepared).unwrap(),
+                _ => requests.push(mpi.collectives().begin(&prepared).unwrap()),
             }
         }
         for request in requests.into_iter().rev() {

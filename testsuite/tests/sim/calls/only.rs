@@ -34,6 +34,6 @@ pub(crate) fn fail_at_rank_2(
         let call = Call { collective, len: if me == 2 { 5 } else { 40 }, root: 0, salt: 0 };
         let mut memory = memory(&call, me, size);
         let prepared = prepare(mpi, &call, &mut memory);
-        mpi.run(&prepared).err().map(|error| error.class())
+        mpi.collectives().run(&prepared).err().map(|error| error.class())
     })
 }
