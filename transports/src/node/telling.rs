@@ -61,7 +61,7 @@ impl LocalPort {
 }
 
 fn tcp(tcp: &Tcp, size: u32) -> String {
-    let connected = (0..size).filter(|&peer| tcp.is_connected(PeerId(peer))).count();
+    let connected = (0..size).filter(|&peer| tcp.peers().is_connected(PeerId(peer))).count();
     let counters = tcp.counters();
     format!(
         "TCP to {connected} peers by {} connections, {} of them made again; {} bytes read into \

@@ -81,7 +81,7 @@ fn ways(size: u32, choice: Choice) -> Vec<(bool, bool)> {
     });
     let port = world.transport(0);
     let way = |peer| {
-        let by_tcp = port.tcp().is_some_and(|tcp| tcp.is_connected(peer));
+        let by_tcp = port.tcp().is_some_and(|tcp| tcp.peers().is_connected(peer));
         (port.shm().is_connected(peer), by_tcp)
     };
     (1..size).map(PeerId).map(way).collect()
@@ -164,7 +164,7 @@ fn datagrams_that_get_nowhere_go_through_tcp() {
         });
     };
     to_and_fro(&mut world, 1);
-    assert!(!world.transport(0).tcp().unwrap().is_connected(PeerId(1)));
+    assert!(!world.transport(0).tcp().unwrap().peers().is_connected(PeerId(1)));
     let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
     for one in 0..2 {
         let nets = world.transport(one).nets.as_mut().unwrap();
@@ -172,7 +172,7 @@ fn datagrams_that_get_nowhere_go_through_tcp() {
         udp.set_ways(PeerId(1 - one as u32), vec![nobody.local_addr().unwrap()]);
     }
     to_and_fro(&mut world, 2);
-    assert!(world.transport(0).tcp().unwrap().is_connected(PeerId(1)));
+    assert!(world.transport(0).tcp().unwrap().peers().is_connected(PeerId(1)));
 }
 
 #[test]

@@ -64,12 +64,12 @@ impl<S: Sink> Sink for Mouth<'_, S> {
 pub(super) fn poll<S: Sink>(tcp: &mut Tcp, datagrams: &mut [Option<Net>], sink: &mut S) -> bool {
     let activity = tcp.poll(&mut Mouth { datagrams: &mut *datagrams, sink });
     for net in datagrams.iter_mut().flatten() {
-        net.spared().into_iter().for_each(|peer| tcp.look_again(peer));
+        net.spared().into_iter().for_each(|peer| tcp.peers_mut().look_again(peer));
         let header = header_of(net);
         net.send_letters(|peer, letter| {
             match tcp.send(peer, &header, Body::Bytes(RawBytes::from(letter))) {
                 // Nobody is there whom it could reach, and it need not.
-                Err(Full) => !tcp.is_up(peer),
+                Err(Full) => !tcp.peers().is_up(peer),
                 Ok(()) => true,
             }
         });

@@ -33,7 +33,7 @@ const UNPACED: &str = "reno";
 
 /// A socket that is connected or about to be.
 #[derive(Debug)]
-pub struct Tcp {
+pub struct Socket {
     fd: OwnedFd,
 }
 
@@ -96,12 +96,12 @@ impl Listener {
     ///
     /// # Errors
     /// The kernel's: descriptors are out, for instance.
-    pub fn accept(&self) -> io::Result<Option<(Tcp, SocketAddr)>> {
+    pub fn accept(&self) -> io::Result<Option<(Socket, SocketAddr)>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         match with_room(|| acceptfrom_with(&self.fd, flags)) {
             Ok((fd, from)) => {
                 let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
-                Ok(Some((Tcp { fd }, from.and_then(end_of).unwrap_or(nobody))))
+                Ok(Some((Socket { fd }, from.and_then(end_of).unwrap_or(nobody))))
             }
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
             // The kernel looks for a descriptor before it looks for a connection.
@@ -117,16 +117,16 @@ impl AsFd for Listener {
     }
 }
 
-impl Tcp {
+impl Socket {
     /// Begins to connect to `to`; the socket becomes writable when that has ended, and
-    /// [`Tcp::failure`] then says how.
+    /// [`Socket::failure`] then says how.
     ///
     /// # Errors
     /// The kernel's, where it knows at once that there is no way.
-    pub fn begin_connect(to: SocketAddr) -> io::Result<Tcp> {
+    pub fn begin_connect(to: SocketAddr) -> io::Result<Socket> {
         let fd = socket_to(to)?;
         match connect(&fd, &to) {
-            Ok(()) | Err(Errno::INPROGRESS) => Ok(Tcp { fd }),
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(Socket { fd }),
             Err(error) => Err(error.into()),
         }
     }
@@ -258,7 +258,7 @@ impl Tcp {
     }
 }
 
-impl AsFd for Tcp {
+impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -268,10 +268,10 @@ impl AsFd for Tcp {
 mod tests {
     use super::*;
 
-    fn pair() -> (Tcp, Tcp) {
+    fn pair() -> (Socket, Socket) {
         let listener = Listener::on("127.0.0.1:0".parse().unwrap()).unwrap();
         let to = SocketAddr::from(([127, 0, 0, 1], listener.port().unwrap()));
-        let near = Tcp::begin_connect(to).unwrap();
+        let near = Socket::begin_connect(to).unwrap();
         loop {
             if let Some((far, from)) = listener.accept().unwrap() {
                 assert!(from.ip().is_loopback() && near.failure().is_none());

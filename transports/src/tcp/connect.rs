@@ -13,6 +13,7 @@ use mpi_core::port::{PeerId, Why};
 use super::hello::{self, Answer, Hello, Nonce, VERSION, Welcome};
 use super::net::{self, Socket};
 use super::peer::State;
+use super::record::Kind;
 use super::seek::{Attempt, Seek, Stage};
 use super::stream::{Link, Stream};
 use super::{Event, KEY_SEEK, StreamId, Tcp, guest};
@@ -38,69 +39,38 @@ impl Tcp {
     #[cold]
     pub(super) fn seek(&mut self, id: StreamId) {
         let (now, patience) = (net::now(), self.config.tcp.patience);
-        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return };
+        let Some(peer) = self.peers.get_mut(id.peer) else { return };
         if peer.state != State::Up {
             return;
         }
         let seek = Seek::from(id.stream, patience, now);
         peer.streams[id.stream as usize].link = Link::Seeking(Box::new(seek));
-        self.seeking.push(id);
+        self.peers.seeking.push(id);
         self.seek_on(id, now);
     }
 
     /// Looks again for the peer of a stream whose connection was given up for another that came
     /// to nothing.
     pub(super) fn seek_again(&mut self, id: StreamId) {
-        if self.stream_mut(id).is_some_and(|stream| matches!(stream.link, Link::Idle)) {
+        if self.peers.stream_mut(id).is_some_and(|stream| matches!(stream.link, Link::Idle)) {
             self.seek(id);
         }
     }
 
-    /// Goes on with everything that takes time; whether anything moved.
-    pub(super) fn do_chores(&mut self) -> bool {
+    /// Goes on with all searches; whether anything moved.
+    pub(super) fn seek_on_all(&mut self) -> bool {
         let (now, mut moved) = (net::now(), false);
-        for id in self.seeking.clone() {
+        for id in self.peers.seeking.clone() {
             moved |= self.seek_on(id, now);
         }
         moved
-    }
-
-    /// A peer that is looked for although nobody has said where it listens: it connected to this
-    /// process, and the connection broke.
-    pub fn sought_blindly(&self) -> Option<PeerId> {
-        let blind = |id: &&StreamId| self.peers[id.peer.0 as usize].ways.is_empty();
-        self.seeking.iter().find(blind).map(|id| id.peer)
-    }
-
-    /// A peer that has been looked for in vain for a while, and what its addresses answer.
-    pub fn sought_in_vain(&self) -> Option<String> {
-        self.seeking.iter().find_map(|id| {
-            let peer = &self.peers[id.peer.0 as usize];
-            let Link::Seeking(seek) = &peer.streams[id.stream as usize].link else { return None };
-            let told =
-                || format!("rank {} cannot be reached at {}", peer.rank, seek.tell(&peer.ways));
-            seek.is_in_vain().then(told)
-        })
-    }
-
-    /// When something is to be done even if nothing arrives.
-    pub(super) fn due(&self) -> Option<Instant> {
-        let now = net::now();
-        let seeks = self.seeking.iter().filter_map(|id| {
-            let peer = self.peers.get(id.peer.0 as usize)?;
-            match &peer.streams[id.stream as usize].link {
-                Link::Seeking(seek) => Some(seek.due(now)),
-                _ => None,
-            }
-        });
-        seeks.chain(self.guests_due()).min()
     }
 
     /// Tries the next address of a peer if its time has come; gives the peer up if all has taken
     /// too long. Whether a connection was begun.
     fn seek_on(&mut self, id: StreamId, now: Instant) -> bool {
         let (patience, silence) = (self.config.tcp.patience, self.config.tcp.silence());
-        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return false };
+        let Some(peer) = self.peers.get_mut(id.peer) else { return false };
         let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else { return false };
         seek.drop_stale(now);
         if seek.missed(now) > patience {
@@ -143,41 +113,31 @@ impl Tcp {
     pub(super) fn hear_attempts(&mut self, id: StreamId) -> bool {
         let (mut place, mut moved) = (0, false);
         loop {
-            let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return moved };
-            let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else {
-                return moved;
-            };
+            let Some(seek) = self.peers.seek_mut(id) else { return moved };
             let Some(attempt) = seek.attempts.get_mut(place) else { return moved };
             let heard = attempt.socket.failure().map_or_else(|| attempt.hear(), Err);
             match heard {
                 Ok(None) => place += 1,
                 Ok(Some(words)) => {
                     moved = true;
-                    if let Err(why) = self.answer(id, place, &words) {
-                        self.fail_attempt(id, place, &why);
+                    if let Err(why) = self.answer(id, place, &words)
+                        && let Some(seek) = self.peers.seek_mut(id)
+                    {
+                        seek.fail(place, why);
                     }
                 }
                 Err(error) => {
                     moved = true;
-                    self.fail_attempt(id, place, &error.to_string());
+                    seek.fail(place, error.to_string());
                 }
             }
-        }
-    }
-
-    fn fail_attempt(&mut self, id: StreamId, place: usize, why: &str) {
-        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return };
-        let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else { return };
-        if place < seek.attempts.len() {
-            let attempt = seek.attempts.remove(place);
-            seek.note_failure(attempt.way, why.to_owned(), net::now());
         }
     }
 
     /// Answers the complete words that came on an attempt. An error ends the attempt.
     fn answer(&mut self, id: StreamId, place: usize, words: &[u8]) -> Result<(), String> {
         let form = "its words are too short";
-        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return Ok(()) };
+        let Some(peer) = self.peers.get_mut(id.peer) else { return Ok(()) };
         let stream = &mut peer.streams[id.stream as usize];
         let Link::Seeking(seek) = &mut stream.link else { return Ok(()) };
         match &seek.attempts[place].stage {
@@ -223,12 +183,12 @@ impl Tcp {
 
     /// A stream goes on over a new connection, from where the peer says it is.
     pub(super) fn open_link(&mut self, id: StreamId, socket: Socket, epoch: u32, received: u64) {
-        self.seeking.retain(|one| *one != id);
+        self.peers.seeking.retain(|one| *one != id);
         let added = self
             .epoll
             .change(socket.as_fd(), id.key(), Interest::Read)
             .map_err(|error| error.to_string());
-        let peer = &mut self.peers[id.peer.0 as usize];
+        let peer = &mut self.peers[id.peer];
         peer.waits = false;
         let stream = &mut peer.streams[id.stream as usize];
         let mut released = Vec::new();
@@ -251,32 +211,31 @@ impl Tcp {
         }
         self.write(id);
         if self.leaves {
-            self.say_farewell(id);
+            self.say(id, Kind::Bye);
         }
-        self.look_soon();
+        self.looks.soon();
     }
 
     /// Ends the connection or the search of a stream, which goes on when there is another.
     pub(super) fn close_link(&mut self, id: StreamId) {
-        self.seeking.retain(|one| *one != id);
-        let Some(stream) = self.stream_mut(id) else { return };
+        self.peers.seeking.retain(|one| *one != id);
+        let Some(stream) = self.peers.stream_mut(id) else { return };
         let was_open = stream.is_open();
         let was_blocked = std::mem::take(&mut stream.is_blocked);
         // Closing it takes a socket out of the epoll set.
         stream.link = Link::Idle;
         stream.input.restart();
-        stream.is_hot = false;
-        self.hot.retain(|one| *one != id);
+        self.looks.forget(id);
         self.open -= u32::from(was_open);
         self.blocked -= u32::from(was_blocked);
     }
 
     /// A connection has broken: it is made again.
     pub(super) fn break_link(&mut self, id: StreamId, why: &str) {
-        let peer = &self.peers[id.peer.0 as usize];
+        let peer = &self.peers[id.peer];
         tracing::info!(rank = self.config.rank, peer = peer.rank, why, "a connection broke");
         self.close_link(id);
-        if self.peers[id.peer.0 as usize].says_farewell {
+        if self.peers[id.peer].says_farewell {
             self.part_at_last(id.peer);
         } else if !self.leaves {
             // Who has heard this end's farewell ends the connection and answers no other.
@@ -288,9 +247,9 @@ impl Tcp {
     /// Where all are changed, something between the hosts does it, and the peer is lost.
     pub(super) fn drop_altered(&mut self, id: StreamId) {
         self.counters.altered += 1;
-        let Some(stream) = self.stream_mut(id) else { return };
+        let Some(stream) = self.peers.stream_mut(id) else { return };
         let times = stream.note_altered();
-        let from = self.peers[id.peer.0 as usize].rank;
+        let from = self.peers[id.peer].rank;
         if times >= ALTERED_MOST {
             let how = format!("{times} times in a row its data did not come as it was sent");
             // What it has sent never gets here, whoever waits for it.
@@ -310,14 +269,14 @@ impl Tcp {
 
     /// A peer has said farewell on one stream, as it does on each, behind all that it sent there.
     pub(super) fn part(&mut self, id: StreamId) {
-        self.peers[id.peer.0 as usize].says_farewell = true;
+        self.peers[id.peer].says_farewell = true;
         self.close_link(id);
         self.part_at_last(id.peer);
     }
 
     /// The peer has left once nothing more can come on any stream.
     fn part_at_last(&mut self, peer: PeerId) {
-        if !self.peers[peer.0 as usize].streams.iter().any(Stream::is_open) {
+        if !self.peers[peer].streams.iter().any(Stream::is_open) {
             self.end_all(peer, State::Left);
             self.events.push(Event::Down(peer, Why::Finalized));
         }
@@ -330,11 +289,11 @@ impl Tcp {
 
     /// The same, with what may help.
     fn lose_with(&mut self, peer: PeerId, how: &str, hint: Option<&'static str>) {
-        if self.peers[peer.0 as usize].state != State::Up {
+        if self.peers[peer].state != State::Up {
             return;
         }
         // Who waits for the connection does not look for it, and would wait for ever.
-        let owes = self.peers[peer.0 as usize].owes() || self.peers[peer.0 as usize].waits;
+        let owes = self.peers[peer].owes() || self.peers[peer].waits;
         self.end_with(peer, how, hint, owes);
     }
 
@@ -349,7 +308,7 @@ impl Tcp {
         self.end_all(peer, State::Down);
         let how = format!(
             "rank {} cannot reach rank {} by TCP (version {VERSION}): {how}",
-            self.config.rank, self.peers[peer.0 as usize].rank
+            self.config.rank, self.peers[peer].rank
         );
         let why = if is_undelivered { Why::Undelivered { how, hint } } else { Why::Lost(how) };
         self.events.push(Event::Down(peer, why));
@@ -358,34 +317,22 @@ impl Tcp {
     /// Nothing that comes is noticed any more: the program has closed the set of connections, as those do that close
     /// all descriptors they do not know. Whoever has sent something would never hear of that.
     pub(super) fn lose_all(&mut self, error: &io::Error) {
-        for place in 0..self.peers.len() {
-            let known = &self.peers[place];
-            if known.state != State::Up {
-                continue;
-            }
+        for peer in self.peers.up() {
             let how = format!(
                 "rank {} hears nothing from rank {} any more: {error}; has the program closed descriptors of the \
                  library (closefrom, close)?",
-                self.config.rank, known.rank
+                self.config.rank, self.peers[peer].rank
             );
-            let peer = PeerId(place as u32);
             self.end_all(peer, State::Down);
             self.events.push(Event::Down(peer, Why::Undelivered { how, hint: None }));
         }
     }
 
     fn end_all(&mut self, peer: PeerId, state: State) {
-        for number in 0..self.peers[peer.0 as usize].streams.len() {
+        for number in 0..self.peers[peer].streams.len() {
             self.close_link(StreamId { peer, stream: number as u32 });
         }
-        let known = &mut self.peers[peer.0 as usize];
-        // A stream may be within a piece whose memory its request gives back when it hears of this. The
-        // piece stays where it is: of a peer that is not up nothing is read any more (`Tcp::read_once`),
-        // and none comes up again.
-        known.state = state;
-        known.leaving.clear();
-        known.arriving.clear();
-        known.streams.iter_mut().for_each(|stream| stream.output.clear());
+        self.peers[peer].end(state);
         self.owing.retain(|id| id.peer != peer);
     }
 }

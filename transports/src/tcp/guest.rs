@@ -6,15 +6,15 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use super::hello::{self, Answer, HELLO_BYTES, Hello, Nonce, Welcome};
-use super::net::{self, Socket};
+use super::net::{self, Epoll, Socket};
 use super::peer::State;
 use super::seek;
 use super::stream::Link;
-use super::{KEY_GUEST, StreamId, Tcp, crowd};
+use super::{KEY_GUEST, StreamId, Tcp, TcpSettings, crowd};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;
 
@@ -39,21 +39,122 @@ pub(super) struct Guest {
     looked_at: Instant,
 }
 
+/// What a guest that is one no longer has said: who it is, or nothing at all, or less than that.
+pub(super) enum Words {
+    Hello(Vec<u8>),
+    None,
+    Few,
+}
+
+/// All of them, the oldest first.
+pub(super) struct Guests {
+    pub(super) all: Vec<Guest>,
+    next: u64,
+    /// Since when no connection could be accepted.
+    full_since: Option<Instant>,
+    /// A descriptor that makes room for one more connection when there is no other.
+    reserve: Option<OwnedFd>,
+}
+
+impl Guests {
+    /// None yet, in a process that waits with this set.
+    pub(super) fn new(epoll: &Epoll) -> io::Result<Guests> {
+        let reserve = Some(epoll.as_fd().try_clone_to_owned()?);
+        Ok(Guests { all: Vec::new(), next: 0, full_since: None, reserve })
+    }
+
+    /// Keeps a descriptor for a connection to come, if the last one was needed.
+    fn keep_reserve(&mut self, epoll: &Epoll) {
+        if self.reserve.is_none() {
+            self.reserve = epoll.as_fd().try_clone_to_owned().ok();
+        }
+    }
+
+    /// Challenges one who has connected.
+    fn challenge(
+        &mut self,
+        (socket, from): (Socket, SocketAddr),
+        tcp: &TcpSettings,
+        epoll: &Epoll,
+    ) -> io::Result<()> {
+        let mut nonce = Nonce::default();
+        getrandom::fill(&mut nonce).map_err(io::Error::other)?;
+        socket.prepare(tcp.socket_bytes as usize, tcp.silence())?;
+        say(&socket, &hello::challenge(&nonce))?;
+        let serial = self.next;
+        self.next += 1;
+        epoll.add(socket.as_fd(), KEY_GUEST | serial, Interest::Read)?;
+        let (heard, waited, looked_at) = (Vec::new(), Duration::ZERO, net::now());
+        self.all.push(Guest { serial, socket, from, nonce, heard, waited, looked_at });
+        Ok(())
+    }
+
+    /// The guest who is chosen by the sources of all.
+    fn chosen(&self, choose: impl FnOnce(&[IpAddr]) -> Option<usize>) -> Option<u64> {
+        let sources: Vec<IpAddr> = self.all.iter().map(|guest| crowd::source(guest.from)).collect();
+        choose(&sources).map(|place| self.all[place].serial)
+    }
+
+    /// Guests that are too many.
+    fn surplus(&self) -> usize {
+        self.all.len().saturating_sub(GUESTS_FEW)
+    }
+
+    /// Sends those away, of too many, who have not said who they are for too long: at the end of a
+    /// look, which has heard all that was said before it.
+    pub(super) fn drop_silent(&mut self) {
+        let now = net::now();
+        for guest in &mut self.all {
+            guest.waited += now.duration_since(guest.looked_at).min(LOOK_MOST);
+            guest.looked_at = now;
+        }
+        let mut surplus = self.surplus();
+        self.all.retain(|guest| {
+            let goes = surplus > 0 && guest.waited >= PATIENCE;
+            surplus -= usize::from(goes);
+            !goes
+        });
+    }
+
+    /// When the guests are to be looked at again, because one of them may have to go.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let surplus = self.all.iter().take(self.surplus());
+        surplus
+            .map(|guest| guest.looked_at + PATIENCE.saturating_sub(guest.waited).min(LOOK_MOST))
+            .min()
+    }
+
+    /// A guest has said something: if it is one no longer, it and what it has said.
+    fn hear(&mut self, serial: u64) -> Option<(Guest, Words)> {
+        let place = self.all.iter().position(|guest| guest.serial == serial)?;
+        let guest = &mut self.all[place];
+        let words = match seek::hear(&guest.socket, &mut guest.heard, HELLO_BYTES) {
+            Ok(words) => Words::Hello(words?),
+            Err(_) if guest.heard.is_empty() => Words::None,
+            Err(_) => Words::Few,
+        };
+        Some((self.all.remove(place), words))
+    }
+}
+
 impl Tcp {
     /// Takes the connections that have come, and challenges those who made them.
     pub(super) fn accept_guests(&mut self) {
+        let ranks = self.peers.len();
         loop {
             match self.doors.accept() {
                 Ok(Some((socket, from))) => {
-                    self.full_since = None;
-                    self.make_room(from);
-                    if let Err(error) = self.challenge(socket, from) {
+                    self.guests.full_since = None;
+                    let newcomer = crowd::source(from);
+                    self.send_away(|guests| crowd::who_goes(guests, newcomer, ranks));
+                    let come = (socket, from);
+                    if let Err(error) = self.guests.challenge(come, &self.config.tcp, &self.epoll) {
                         self.complain(from, &error.to_string());
                     }
                 }
-                Ok(None) => return self.keep_reserve(),
+                Ok(None) => return self.guests.keep_reserve(&self.epoll),
                 // A rank that only waits would never hear of the one that cannot come in.
-                Err(_) if self.reserve.take().is_some() => {}
+                Err(_) if self.guests.reserve.take().is_some() => {}
                 // The program has the other descriptors; those that guests have are enough for one.
                 Err(_) if self.send_away(crowd::oldest_of_most) => {}
                 Err(error) => {
@@ -66,18 +167,11 @@ impl Tcp {
         }
     }
 
-    /// Keeps a descriptor for a connection to come, if the last one was needed.
-    fn keep_reserve(&mut self) {
-        if self.reserve.is_none() {
-            self.reserve = self.epoll.as_fd().try_clone_to_owned().ok();
-        }
-    }
-
     /// Nobody can be let in. Who is looked for here may be at the door in turn and wait for a word:
     /// where that lasts, it is out of reach.
     fn give_up_if_full(&mut self, error: &io::Error) {
         let now = net::now();
-        let since = *self.full_since.get_or_insert(now);
+        let since = *self.guests.full_since.get_or_insert(now);
         if now.duration_since(since) < self.config.tcp.silence() {
             return;
         }
@@ -85,95 +179,31 @@ impl Tcp {
             "this process cannot accept its connection: {error}; is the limit on open files \
              (ulimit -n) reached?"
         );
-        for id in self.seeking.clone() {
+        for id in self.peers.seeking.clone() {
             self.lose(id.peer, &how);
         }
-    }
-
-    fn challenge(&mut self, socket: Socket, from: SocketAddr) -> io::Result<()> {
-        let mut nonce = Nonce::default();
-        getrandom::fill(&mut nonce).map_err(io::Error::other)?;
-        socket.prepare(self.config.tcp.socket_bytes as usize, self.config.tcp.silence())?;
-        say(&socket, &hello::challenge(&nonce))?;
-        let serial = self.next_guest;
-        self.next_guest += 1;
-        self.epoll.add(socket.as_fd(), KEY_GUEST | serial, Interest::Read)?;
-        let (heard, waited, looked_at) = (Vec::new(), Duration::ZERO, net::now());
-        self.guests.push(Guest { serial, socket, from, nonce, heard, waited, looked_at });
-        Ok(())
-    }
-
-    /// Makes room for a guest from there, where there are too many.
-    fn make_room(&mut self, from: SocketAddr) {
-        let (newcomer, ranks) = (crowd::source(from), self.peers.len());
-        self.send_away(|guests| crowd::who_goes(guests, newcomer, ranks));
     }
 
     /// Sends the guest away who is chosen by the sources of all, the oldest first; whether there is
     /// one less. What it has said is heard before: it may be a rank, which only had to wait for us.
     fn send_away(&mut self, choose: impl FnOnce(&[IpAddr]) -> Option<usize>) -> bool {
-        let sources: Vec<IpAddr> =
-            self.guests.iter().map(|guest| crowd::source(guest.from)).collect();
-        let Some(place) = choose(&sources) else { return false };
-        let serial = self.guests[place].serial;
-        if !self.hear_guest(serial) {
-            self.guests.remove(place);
-        }
+        let Some(serial) = self.guests.chosen(choose) else { return false };
+        self.hear_guest(serial);
+        self.guests.all.retain(|guest| guest.serial != serial);
         true
-    }
-
-    /// Guests that are too many, the oldest first.
-    fn surplus(&self) -> usize {
-        self.guests.len().saturating_sub(GUESTS_FEW)
-    }
-
-    /// Sends those away, of too many, who have not said who they are for too long: at the end of a
-    /// look, which has heard all that was said before it.
-    pub(super) fn drop_silent_guests(&mut self) {
-        let now = net::now();
-        for guest in &mut self.guests {
-            guest.waited += now.duration_since(guest.looked_at).min(LOOK_MOST);
-            guest.looked_at = now;
-        }
-        let mut surplus = self.surplus();
-        self.guests.retain(|guest| {
-            let goes = surplus > 0 && guest.waited >= PATIENCE;
-            surplus -= usize::from(goes);
-            !goes
-        });
-    }
-
-    /// When the guests are to be looked at again, because one of them may have to go.
-    pub(super) fn guests_due(&self) -> Option<Instant> {
-        let surplus = self.guests.iter().take(self.surplus());
-        surplus
-            .map(|guest| guest.looked_at + PATIENCE.saturating_sub(guest.waited).min(LOOK_MOST))
-            .min()
     }
 
     /// A guest has said something; whether it is one no longer.
     pub(super) fn hear_guest(&mut self, serial: u64) -> bool {
-        let Some(place) = self.guests.iter().position(|guest| guest.serial == serial) else {
-            return false;
-        };
-        let guest = &mut self.guests[place];
-        let words = seek::hear(&guest.socket, &mut guest.heard, HELLO_BYTES);
-        let said_nothing = guest.heard.is_empty();
-        let words = match words {
-            Ok(None) => return false,
-            Ok(Some(words)) => words,
-            Err(_) => {
-                let guest = self.guests.remove(place);
-                // Whoever lost the race among addresses goes without a word.
-                if !said_nothing {
-                    self.complain(guest.from, "it left before it had said who it is");
-                }
-                return true;
-            }
-        };
-        let guest = self.guests.remove(place);
+        let Some((guest, words)) = self.guests.hear(serial) else { return false };
         let from = guest.from;
-        if let Err(why) = self.judge(guest, &words) {
+        let refused = match words {
+            Words::Hello(words) => self.judge(guest, &words),
+            Words::Few => Err("it left before it had said who it is".to_owned()),
+            // Whoever lost the race among addresses goes without a word.
+            Words::None => Ok(()),
+        };
+        if let Err(why) = refused {
             self.complain(from, &why);
         }
         true
@@ -191,12 +221,12 @@ impl Tcp {
         if hello.stream >= streams {
             return Err(format!("it wants stream {}, but there are {streams}", hello.stream));
         }
-        let known = self.by_rank.get(&hello.rank).filter(|_| hello.rank != self.config.rank);
-        let Some(&peer) = known else {
+        let known = self.peers.of_rank(hello.rank).filter(|_| hello.rank != self.config.rank);
+        let Some(peer) = known else {
             return Err(format!("its hello is from rank {}, who is unknown", hello.rank));
         };
         let id = StreamId { peer, stream: hello.stream };
-        let to = &mut self.peers[peer.0 as usize];
+        let to = &mut self.peers[peer];
         if to.state != State::Up {
             if to.state == State::Down {
                 // It would seek for ever.

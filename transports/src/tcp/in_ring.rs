@@ -2,37 +2,26 @@
 
 use mpi_core::port::PeerId;
 
-use super::peer::State;
 use super::stream::Link;
 use super::{StreamId, Tcp};
 use crate::ring_order::Connects;
 
 impl Connects for Tcp {
     fn peer_of(&self, rank: u32) -> Option<PeerId> {
-        self.by_rank.get(&rank).copied()
+        self.peers.of_rank(rank)
     }
 
     /// Whether the first stream is open, or never will be.
     fn is_settled(&self, peer: PeerId) -> bool {
-        let known = self.peers.get(peer.0 as usize);
-        self.is_connected(peer) || known.is_none_or(|peer| peer.state != State::Up)
+        self.peers.is_connected(peer) || !self.peers.is_up(peer)
     }
 
     fn approach(&mut self, peer: PeerId) {
-        self.want_stream(peer);
-        let id = StreamId { peer, stream: 0 };
-        if self.stream_mut(id).is_some_and(|stream| matches!(stream.link, Link::Idle)) {
-            self.peers[peer.0 as usize].waits = true;
-            self.seek(id);
-        }
-    }
-}
-
-impl Tcp {
-    /// Sees to it that there is a first stream to a peer.
-    pub(super) fn want_stream(&mut self, peer: PeerId) {
-        if let Some(to) = self.peers.get_mut(peer.0 as usize) {
-            to.want_streams(1, &self.config, &self.job);
+        let Some(to) = self.peers.get_mut(peer) else { return };
+        to.want_streams(1, &self.config, &self.job);
+        if matches!(to.streams[0].link, Link::Idle) {
+            to.waits = true;
+            self.seek(StreamId { peer, stream: 0 });
         }
     }
 }
@@ -61,7 +50,9 @@ mod tests {
             for end in 0..size {
                 let tcp = world.transport(end as usize);
                 assert_eq!(tcp.counters().connections, u64::from(size) - 1);
-                assert!((0..size).filter(|k| *k != end).all(|k| tcp.is_connected(PeerId(k))));
+                assert!(
+                    (0..size).filter(|k| *k != end).all(|k| tcp.peers().is_connected(PeerId(k)))
+                );
                 assert!(tcp.is_flushed());
             }
         }

@@ -22,9 +22,11 @@ mod guest;
 mod hello;
 mod in_ring;
 mod input;
+mod looks;
 mod net;
 mod output;
 mod peer;
+mod peers;
 mod receive;
 mod record;
 mod seal;
@@ -41,11 +43,10 @@ pub use server::Server;
 pub use settings::{STREAMS_MAX, TcpSettings};
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
@@ -55,10 +56,13 @@ use mpi_core::port::{
 
 use crate::restraint::Restraint;
 use doors::Doors;
-use guest::Guest;
+use guest::Guests;
+use looks::Looks;
 use machine::interfaces::{self, Interface};
 use net::Epoll;
-use peer::{Peer, State};
+use peer::Peer;
+use peers::Peers;
+use send::Announcing;
 
 /// Bytes read at once into memory of our own: of a large message that much is copied at most
 /// once more than needed for each piece.
@@ -149,32 +153,19 @@ enum Event {
 /// The TCP transport of one process.
 pub struct Tcp {
     pid: u32,
-    peers: Vec<Peer>,
-    by_rank: HashMap<u32, PeerId>,
-    /// Streams that are read at every poll.
-    hot: Vec<StreamId>,
+    peers: Peers,
+    looks: Looks,
     /// Streams that wait for room in the kernel.
     blocked: u32,
     /// Streams with a connection.
     open: u32,
-    /// Polls until the epoll set is looked at, and from one such look to the next.
-    until_look: u32,
-    look_gap: u32,
     /// Streams whose peers are to be told how far this end is.
     owing: Vec<StreamId>,
     /// Whether records are kept back for a moment, and the streams that have such.
     holds: bool,
     held: Vec<StreamId>,
-    /// Streams on which messages were announced since the last poll.
-    announcing: Vec<StreamId>,
-    /// Streams without a connection that need one.
-    seeking: Vec<StreamId>,
-    guests: Vec<Guest>,
-    /// Since when no connection could be accepted.
-    full_since: Option<Instant>,
-    /// A descriptor that makes room for one more connection when there is no other.
-    reserve: Option<OwnedFd>,
-    next_guest: u64,
+    announcing: Announcing,
+    guests: Guests,
     events: Vec<Event>,
     /// Farewell was said.
     leaves: bool,
@@ -209,22 +200,15 @@ impl Tcp {
         doors.watch(&epoll)?;
         Ok(Tcp {
             pid: std::process::id(),
-            peers: Vec::new(),
-            by_rank: HashMap::new(),
-            hot: Vec::new(),
+            peers: Peers::default(),
+            looks: Looks::new(),
             blocked: 0,
             open: 0,
-            until_look: 1,
-            look_gap: 1,
             owing: Vec::new(),
             holds: false,
             held: Vec::new(),
-            announcing: Vec::new(),
-            seeking: Vec::new(),
-            guests: Vec::new(),
-            full_since: None,
-            reserve: Some(epoll.as_fd().try_clone_to_owned()?),
-            next_guest: 0,
+            announcing: Announcing::default(),
+            guests: Guests::new(&epoll)?,
             events: Vec::new(),
             leaves: false,
             flush_asked: Cell::new(false),
@@ -261,45 +245,27 @@ impl Tcp {
 
     /// Says where a peer listens, by its card; `is_here` when it runs on this very host.
     pub fn meet(&mut self, peer: PeerId, card: &Card, is_here: bool) {
-        self.set_ways(peer, card.ways(&self.own, is_here));
+        self.peers.set_ways(peer, card.ways(&self.own, is_here));
     }
 
-    /// Says where a peer listens.
-    pub fn set_ways(&mut self, peer: PeerId, ways: Vec<SocketAddr>) {
-        if let Some(peer) = self.peers.get_mut(peer.0 as usize) {
-            peer.ways = ways;
-        }
+    /// The peers.
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.peers
     }
 
-    /// Whether any peer's listening address is known for `peer`, or a stream of it is open.
-    pub fn knows(&self, peer: PeerId) -> bool {
-        let known = self.peers.get(peer.0 as usize);
-        known.is_some_and(|peer| !peer.ways.is_empty() || !peer.streams.is_empty())
+    /// The same, to be told more about them.
+    pub(crate) fn peers_mut(&mut self) -> &mut Peers {
+        &mut self.peers
     }
 
-    /// Whether the first stream to `peer` has a connection.
-    pub fn is_connected(&self, peer: PeerId) -> bool {
-        let known = self.peers.get(peer.0 as usize);
-        known.is_some_and(|peer| peer.streams.first().is_some_and(stream::Stream::is_open))
+    /// A peer that has been looked for in vain for a while, and what its addresses answer.
+    pub fn sought_in_vain(&self) -> Option<String> {
+        self.peers.sought_in_vain()
     }
 
-    /// Whether frames to `peer` may go out, now or later.
-    pub fn is_up(&self, peer: PeerId) -> bool {
-        self.peers.get(peer.0 as usize).is_some_and(|peer| peer.state == State::Up)
-    }
-
-    /// A peer that was never reached is not lost after all: it is looked for anew when something is sent to it.
-    pub fn look_again(&mut self, peer: PeerId) {
-        let Some(known) = self.peers.get_mut(peer.0 as usize) else { return };
-        if known.state == State::Down && known.streams.iter().all(|stream| stream.epoch == 0) {
-            let (rank, ways) = (known.rank, std::mem::take(&mut known.ways));
-            *known = Peer { rank, ways, ..Peer::unknown() };
-        }
-    }
-
-    /// Bytes of a frame that a peer may send.
-    fn frame_bytes_max(&self) -> usize {
-        (self.config.tcp.eager_bytes as usize).max(DATAGRAM_BYTES_MAX)
+    /// A peer that is looked for although nobody has said where it listens.
+    pub fn sought_blindly(&self) -> Option<PeerId> {
+        self.peers.sought_blindly()
     }
 
     /// What happened so far.
@@ -318,51 +284,39 @@ impl Tcp {
         if !self.events.is_empty() || has_words || self.flush_asked.get() {
             return Some(Duration::ZERO);
         }
-        let due = self.due().map(|due| due.saturating_duration_since(net::now()));
+        let due = self.peers.due().into_iter().chain(self.guests.due()).min();
+        let due = due.map(|due| due.saturating_duration_since(net::now()));
         // The kernel does not say when a peer's has the farewell.
-        let look = (self.leaves && !self.has_left()).then_some(FAREWELL_LOOK);
-        due.into_iter().chain(look).min()
+        let look = self.leaves && !self.has_left();
+        due.into_iter().chain(look.then_some(FAREWELL_LOOK)).min()
     }
 
     /// Whether the next poll has something to do beyond looking for news.
     #[inline]
     pub fn is_restless(&self) -> bool {
-        let waiting =
-            self.announcing.len() | self.owing.len() | self.seeking.len() | self.events.len();
-        waiting != 0 || self.blocked != 0 || self.flush_asked.get()
+        let waiting = self.owing.len() | self.peers.seeking.len() | self.events.len();
+        waiting != 0 || !self.announcing.is_empty() || self.blocked != 0 || self.flush_asked.get()
     }
 
     /// The next poll looks at every socket, and no stream counts as busy any more.
     pub fn look_around(&mut self) {
-        for id in std::mem::take(&mut self.hot) {
-            if let Some(stream) = self.stream_mut(id) {
-                stream.is_hot = false;
-            }
-        }
-        self.look_soon();
+        self.looks.around();
     }
 
     /// The next poll looks at every socket; how many come before the one after that stays.
     pub fn look_at_once(&mut self) {
-        self.until_look = 1;
+        self.looks.at_once();
     }
 
     /// The next polls look at every socket, at first all of them.
     pub fn look_soon(&mut self) {
-        (self.until_look, self.look_gap) = (1, 1);
+        self.looks.soon();
     }
 }
 
 impl Transport for Tcp {
     fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
-        let place = peer.0 as usize;
-        if place >= self.peers.len() {
-            self.peers.resize_with(place + 1, Peer::unknown);
-        }
-        self.peers[place].rank = name.rank;
-        if name.job == self.config.job {
-            self.by_rank.insert(name.rank, peer);
-        }
+        self.peers.add(peer, name.rank, name.job == self.config.job);
     }
 
     #[inline]
@@ -376,7 +330,8 @@ impl Transport for Tcp {
     }
 
     fn has_room(&mut self, peer: PeerId, len: u64, _: bool) -> bool {
-        self.has_room_for(peer, len)
+        let window = self.config.tcp.window_bytes;
+        self.peers.get(peer).is_some_and(|to| to.has_room(len, window))
     }
 
     fn hold(&mut self) {
@@ -404,7 +359,7 @@ impl Transport for Tcp {
     }
 
     fn is_flushed(&self) -> bool {
-        let flushed = self.peers.iter().all(Peer::is_flushed);
+        let flushed = self.peers.all().all(Peer::is_flushed);
         if !flushed {
             self.flush_asked.set(true);
         }
@@ -412,7 +367,7 @@ impl Transport for Tcp {
     }
 
     fn is_sent(&self) -> bool {
-        self.peers.iter().all(Peer::is_sent)
+        self.peers.all().all(Peer::is_sent)
     }
 }
 
@@ -421,7 +376,7 @@ impl Drop for Tcp {
         // A forked child shares the connections and must not end them.
         if std::process::id() == self.pid {
             self.leave();
-            self.end();
+            self.peers.end_connections();
         }
     }
 }

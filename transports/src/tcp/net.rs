@@ -6,7 +6,7 @@ use std::time::Instant;
 #[cfg(not(test))]
 pub(super) use crate::sys::epoll::Epoll;
 #[cfg(not(test))]
-pub(super) use crate::sys::tcp::{Listener, Tcp as Socket};
+pub(super) use crate::sys::tcp::{Listener, Socket};
 
 #[cfg(test)]
 pub(super) use super::sim_sockets::{Epoll, Listener, Socket};

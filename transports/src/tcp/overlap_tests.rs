@@ -34,7 +34,7 @@ impl Pair {
         let tcp = TcpSettings { streams: 2, security: TcpSecurity::Off, ..small() };
         let mut ends = world(2, &tcp);
         let Tcp { peers, config, job, .. } = &mut ends[0];
-        peers[1].want_streams(2, config, job);
+        peers[PeerId(1)].want_streams(2, config, job);
         let (bytes, mut target) = (pattern(1, TOTAL), vec![0; TOTAL]);
         let to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), TOTAL as u64);
         let sinks =
@@ -46,7 +46,7 @@ impl Pair {
     fn begin(&mut self, stream: u32, at: usize, len: usize, come: usize) {
         let header = Header { kind: FrameKind::Data as u8, context: 7, ..Header::default() };
         let head = PieceHead { header, id: 3, total: TOTAL as u64, at: at as u64 };
-        let to = &mut self.ends[0].peers[1].streams[stream as usize];
+        let to = &mut self.ends[0].peers[PeerId(1)].streams[stream as usize];
         let ack = to.tell();
         to.output.push_front(Kind::Piece, ack, head.to_bytes(), len);
         self.go_on(stream, at..at + come);
@@ -54,7 +54,7 @@ impl Pair {
 
     /// So many more bytes of it come.
     fn go_on(&mut self, stream: u32, bytes: std::ops::Range<usize>) {
-        let to = &mut self.ends[0].peers[1].streams[stream as usize];
+        let to = &mut self.ends[0].peers[PeerId(1)].streams[stream as usize];
         to.output.push_packed(self.bytes[bytes].into(), 3);
         self.ends[0].push_on(StreamId { peer: PeerId(1), stream });
         self.poll();
@@ -116,7 +116,7 @@ fn who_breaks_the_protocol_in_the_middle_of_a_piece_writes_no_more_of_it() {
     assert!(pair.target[..300] == pair.bytes[..300] && pair.sinks[1].down.is_empty());
     let header = Header { kind: FrameKind::Data as u8, context: 7, ..Header::default() };
     let beyond = PieceHead { header, id: 3, total: TOTAL as u64 + 1, at: 600 };
-    let to = &mut pair.ends[0].peers[1].streams[1];
+    let to = &mut pair.ends[0].peers[PeerId(1)].streams[1];
     let ack = to.tell();
     to.output.push_front(Kind::Piece, ack, beyond.to_bytes(), 401);
     pair.go_on(1, 600..TOTAL);

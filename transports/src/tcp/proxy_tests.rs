@@ -150,7 +150,7 @@ fn behind_proxies(tcp: &TcpSettings) -> (World<Tcp>, [Proxy; 2]) {
     for end in &mut ends {
         for (rank, proxy) in (0..).zip(&proxies) {
             end.add_peer(PeerId(rank), &ProcessName { job: "test".into(), rank });
-            end.set_ways(PeerId(rank), vec![proxy.address()]);
+            end.peers_mut().set_ways(PeerId(rank), vec![proxy.address()]);
         }
     }
     (World::new(ends), proxies)

@@ -13,18 +13,6 @@ use super::stream::{Link, Stream};
 use super::transfer::{self, Arriving, Outbound};
 use super::{Event, KEY_GUEST, KEY_LISTENER, KEY_SEEK, KEY_SERVER, READ_BYTES, StreamId, Tcp};
 
-/// So many streams are read without asking the epoll set first.
-const HOT_READ: usize = 2;
-/// So many are remembered as busy; with more than [`HOT_READ`] the epoll set is asked each time.
-const HOT_MAX: usize = 8;
-/// A stream on which nothing came for so many polls is not busy any more.
-const HOT_POLLS: u32 = 4096;
-/// Polls from one look at the epoll set to the next: while some stream is busy, and at most. Polls
-/// may take any time; whoever polls bounds that ([`Tcp::look_at_once`]).
-const LOOK_GAP_HOT: u32 = 32;
-const LOOK_GAP_MAX: u32 = 64;
-/// The same while there is no connection, not even one that is being made.
-const LOOK_GAP_ALONE: u32 = 1024;
 /// Bytes read together with the end of a message that is read into place: room for some small
 /// frames, but little of a large one, which is read into its own place.
 const NEXT_BYTES: usize = 512;
@@ -113,14 +101,11 @@ impl Tcp {
         if !self.announcing.is_empty() {
             self.announce();
         }
-        if !self.seeking.is_empty() {
-            busy |= self.do_chores();
+        if !self.peers.seeking.is_empty() {
+            busy |= self.seek_on_all();
         }
-        if !self.hot.is_empty() {
-            busy |= self.read_hot(sink);
-        }
-        self.until_look -= 1;
-        if self.until_look == 0 || self.blocked > 0 || self.hot.len() > HOT_READ {
+        busy |= self.read_hot(sink);
+        if self.looks.is_due() || self.blocked > 0 {
             busy |= self.look(sink);
         }
         if self.flush_asked.get() {
@@ -142,23 +127,11 @@ impl Tcp {
     /// Reads the busy streams, if they are few; forgets those that are so no longer.
     #[inline]
     fn read_hot<S: Sink>(&mut self, sink: &mut S) -> bool {
-        let few = self.hot.len() <= HOT_READ;
         let (mut busy, mut at) = (false, 0);
-        while let Some(&id) = self.hot.get(at) {
-            let found = few && self.read(id, sink);
+        while let Some((id, is_read)) = self.looks.hot(at) {
+            let found = is_read && self.read(id, sink);
             busy |= found;
-            if self.hot.get(at) != Some(&id) {
-                // It has ended and is no longer in the list.
-                continue;
-            }
-            let Some(stream) = self.stream_mut(id) else { break };
-            stream.idle += 1;
-            if stream.idle > HOT_POLLS {
-                stream.is_hot = false;
-                self.hot.swap_remove(at);
-            } else {
-                at += 1;
-            }
+            at = self.looks.step(at, id, found);
         }
         busy
     }
@@ -193,36 +166,18 @@ impl Tcp {
                 }
                 if one.readable && self.read(id, sink) {
                     busy = true;
-                    self.warm_up(id);
+                    if self.peers.stream_mut(id).is_some_and(|stream| stream.is_open()) {
+                        self.looks.warm_up(id);
+                    }
                 }
             }
         }
-        if !self.guests.is_empty() {
-            self.drop_silent_guests();
+        if !self.guests.all.is_empty() {
+            self.guests.drop_silent();
         }
-        let connections = self.open as usize + self.seeking.len() + self.guests.len();
-        self.look_gap = match (count > 0, connections) {
-            (true, _) => 1,
-            (false, 0) => LOOK_GAP_ALONE,
-            (false, _) => (self.look_gap * 2).min(LOOK_GAP_MAX),
-        };
-        self.until_look = match self.hot.is_empty() {
-            true => self.look_gap,
-            false => self.look_gap.max(LOOK_GAP_HOT),
-        };
+        let connections = self.open as usize + self.peers.seeking.len() + self.guests.all.len();
+        self.looks.note(count > 0, connections);
         busy
-    }
-
-    /// Notes that a stream is busy.
-    fn warm_up(&mut self, id: StreamId) {
-        if self.hot.len() < HOT_MAX
-            && let Some(stream) = self.stream_mut(id)
-            && !stream.is_hot
-            && stream.is_open()
-        {
-            stream.is_hot = true;
-            self.hot.push(id);
-        }
     }
 
     /// Takes in what has come on one stream; whether there was anything.
@@ -253,8 +208,8 @@ impl Tcp {
     /// One call of the kernel for a stream, and what follows from it.
     #[inline]
     fn read_once<S: Sink>(&mut self, id: StreamId, sink: &mut S) -> Result<Read, Fault> {
-        let frame_max = self.frame_bytes_max();
-        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return Ok(Read::Last(0)) };
+        let frame_max = self.config.tcp.frame_bytes_max();
+        let Some(peer) = self.peers.get_mut(id.peer) else { return Ok(Read::Last(0)) };
         let Peer { streams, leaving, arriving, state, .. } = peer;
         let Some(stream) = streams.get_mut(id.stream as usize) else { return Ok(Read::Last(0)) };
         let Stream { link, output, input, asked, .. } = stream;
@@ -301,30 +256,13 @@ impl Tcp {
             Ok(Some(0)) => Ok(Read::End("it closed the connection".to_owned())),
             Err(error) => Ok(Read::End(error.to_string())),
             Ok(Some(n)) => {
-                stream.idle = 0;
-                self.note_debts(id, owes);
+                let due = u64::from(self.config.tcp.window_bytes / 4);
+                peer.note_debts(id.peer, owes, due, &mut self.owing);
                 if has_left {
                     self.part(id);
                     return Ok(Read::Last(n));
                 }
                 Ok(if n < wanted { Read::Last(n) } else { Read::Some(n) })
-            }
-        }
-    }
-
-    /// Notes whom to tell how far this end is: of every stream when a message is complete, since
-    /// its pieces may have come on any, but not where the end of a further piece will be told soon;
-    /// else when much has come since the last time.
-    #[inline]
-    fn note_debts(&mut self, id: StreamId, all: bool) {
-        let due = u64::from(self.config.tcp.window_bytes / 4);
-        let peer = &mut self.peers[id.peer.0 as usize];
-        for (number, stream) in (0u32..).zip(&mut peer.streams) {
-            let untold = stream.input.received() - stream.told;
-            let tells = all && untold > 0 && !stream.input.is_amid_piece();
-            if !stream.owes_ack && (tells || untold >= due) {
-                stream.owes_ack = true;
-                self.owing.push(StreamId { peer: id.peer, stream: number });
             }
         }
     }

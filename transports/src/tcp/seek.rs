@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::hello::{CHALLENGE_BYTES, Nonce, WELCOME_BYTES};
-use super::net::Socket;
+use super::net::{self, Socket};
 
 /// How long an address is tried alone before the next joins.
 const HEAD_START: Duration = Duration::from_millis(30);
@@ -150,6 +150,14 @@ impl Seek {
     pub(super) fn rest(&mut self, now: Instant) {
         self.next_at = now + self.pause;
         self.pause = (self.pause * 2).min(PAUSES.1);
+    }
+
+    /// The attempt at this place of the list has failed.
+    pub(super) fn fail(&mut self, place: usize, why: String) {
+        if place < self.attempts.len() {
+            let attempt = self.attempts.remove(place);
+            self.note_failure(attempt.way, why, net::now());
+        }
     }
 
     /// An attempt at the address of this number has failed; the next address need not wait.

@@ -7,23 +7,15 @@ use mpi_core::port::{Body, Full, PeerId, Token};
 
 use super::output::RUNS_MAX;
 use super::peer::State;
-use super::record::{Kind, LONG_BYTES, RECORD_BYTES};
-use super::seal::{TAG_BYTES, Tag};
+use super::record::{Kind, LONG_BYTES};
+use super::seal::Tag;
 use super::stream::{Link, Stream};
 use super::{DATAGRAM, StreamId, Tcp};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;
 
-/// Bytes of a frame beside its body, at most.
-const FRAME_BYTES: usize = RECORD_BYTES + HEADER_BYTES + 3 * TAG_BYTES;
 /// Pieces of large messages join a call of the kernel until it has so many bytes.
 const WRITE_BYTES: u64 = 256 << 10;
-/// Longer frames are sent before a receiver asks for them only while little else is on its way:
-/// alone, that spares the asking; among many, asking costs nothing, spares a copy, and what was
-/// asked for goes out in few calls.
-const COPIED_BYTES: u64 = 4 << 10;
-/// So much may be on its way for that.
-const AHEAD_BYTES: u64 = 64 << 10;
 /// Calls of the kernel for one stream before others get their turn.
 const WRITES: usize = 4;
 
@@ -42,16 +34,15 @@ impl Tcp {
             Body::Bytes(bytes) => bytes.len(),
             Body::Packed(packer) => packer.remaining() as usize,
         };
-        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return Err(Full) };
+        let Some(to) = self.peers.get_mut(peer) else { return Err(Full) };
         if to.state != State::Up {
             return Err(Full);
         }
         to.want_streams(1, &self.config, &self.job);
-        let stream = &mut to.streams[0];
-        let kept = stream.output.kept() + FRAME_BYTES + len;
-        if kept > self.config.tcp.window_bytes as usize {
+        if !to.fits(len as u64, self.config.tcp.window_bytes) {
             return Err(Full);
         }
+        let stream = &mut to.streams[0];
         let ack = stream.tell();
         let (kind, header) = (header.kind, header.to_bytes());
         match len {
@@ -66,39 +57,18 @@ impl Tcp {
         }
         if !stream.output.is_sent() {
             let id = StreamId { peer, stream: 0 };
-            if kind != FrameKind::Rts as u8 || self.is_first_announcement(id) {
+            if kind != FrameKind::Rts as u8 || self.announcing.is_first(id) {
                 self.push_on(id);
             }
         }
         Ok(())
     }
 
-    /// Whether a frame of `len` bytes would find room (see
-    /// [`mpi_core::port::Transport::has_room`]).
-    pub(super) fn has_room_for(&self, peer: PeerId, len: u64) -> bool {
-        let Some(to) = self.peers.get(peer.0 as usize) else { return false };
-        let kept = to.streams.first().map_or(0, |stream| stream.output.kept());
-        let need = (kept + FRAME_BYTES) as u64 + len;
-        let is_alone = len <= COPIED_BYTES || (kept as u64) < len.max(AHEAD_BYTES);
-        to.state == State::Up && is_alone && need <= u64::from(self.config.tcp.window_bytes)
-    }
-
-    /// Whether nothing was announced on this stream since the last poll. What is announced in a
-    /// row goes out together: its bytes leave during a poll in any case.
-    #[cold]
-    fn is_first_announcement(&mut self, id: StreamId) -> bool {
-        let is_first = !self.announcing.contains(&id);
-        if is_first {
-            self.announcing.push(id);
-        }
-        is_first
-    }
-
     /// Sends the announcements that were kept back.
     #[cold]
     pub(super) fn announce(&mut self) {
-        while let Some(id) = self.announcing.pop() {
-            if self.stream_mut(id).is_some_and(|stream| !stream.output.is_sent()) {
+        while let Some(id) = self.announcing.0.pop() {
+            if self.peers.stream_mut(id).is_some_and(|stream| !stream.output.is_sent()) {
                 self.push_on(id);
             }
         }
@@ -112,7 +82,7 @@ impl Tcp {
         source: Packer,
         token: Token,
     ) {
-        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return };
+        let Some(to) = self.peers.get_mut(peer) else { return };
         if to.state != State::Up {
             return;
         }
@@ -128,7 +98,7 @@ impl Tcp {
     /// Something was put onto a stream: sends it, or sees to it that it will be.
     #[inline]
     pub(super) fn push_on(&mut self, id: StreamId) {
-        let stream = &self.peers[id.peer.0 as usize].streams[id.stream as usize];
+        let stream = &self.peers[id.peer].streams[id.stream as usize];
         match &stream.link {
             Link::Open(_) if stream.is_blocked => {}
             Link::Open(_) if self.holds => {
@@ -155,7 +125,7 @@ impl Tcp {
     pub(super) fn write(&mut self, id: StreamId) {
         let mut runs = [Run::new(std::ptr::null(), 0); RUNS_MAX];
         for _ in 0..WRITES {
-            let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return };
+            let Some(peer) = self.peers.get_mut(id.peer) else { return };
             let stream = &peer.streams[id.stream as usize];
             if stream.is_mute || !stream.is_open() {
                 return;
@@ -184,7 +154,7 @@ impl Tcp {
                 Err(_) => {
                     // What the peer sent before it closed is still to be read, and then the end.
                     stream.is_mute = true;
-                    self.look_soon();
+                    self.looks.soon();
                     return self.set_blocked(id, false);
                 }
             }
@@ -198,7 +168,7 @@ impl Tcp {
     /// Waits for room in the kernel, or no longer.
     #[inline]
     fn set_blocked(&mut self, id: StreamId, blocked: bool) {
-        let stream = &mut self.peers[id.peer.0 as usize].streams[id.stream as usize];
+        let stream = &mut self.peers[id.peer].streams[id.stream as usize];
         if stream.is_blocked == blocked {
             return;
         }
@@ -216,11 +186,8 @@ impl Tcp {
     /// Tells peers how far this end is, unless another record has done so meanwhile.
     pub(super) fn send_acks(&mut self) {
         while let Some(id) = self.owing.pop() {
-            let Some(stream) = self.stream_mut(id) else { continue };
-            if stream.owes_ack && stream.is_open() {
-                let place = stream.tell();
-                stream.output.push(Kind::Ack, place, &[], NOTHING, 0);
-                self.push_on(id);
+            if self.peers.stream_mut(id).is_some_and(|one| one.owes_ack && one.is_open()) {
+                self.say(id, Kind::Ack);
             }
         }
     }
@@ -228,17 +195,12 @@ impl Tcp {
     /// Asks all peers that have not acknowledged everything how far they are.
     pub(super) fn ask_all(&mut self) {
         self.flush_asked.set(false);
-        for place in 0..self.peers.len() {
-            for number in 0..self.peers[place].streams.len() {
-                let id = StreamId { peer: PeerId(place as u32), stream: number as u32 };
-                let Some(stream) = self.stream_mut(id) else { continue };
-                let output = &stream.output;
-                if stream.is_open() && !stream.asked && !output.is_delivered() && output.is_sent() {
-                    stream.asked = true;
-                    let place = stream.tell();
-                    stream.output.push(Kind::Ping, place, &[], NOTHING, 0);
-                    self.push_on(id);
-                }
+        for id in self.peers.open_streams() {
+            let Some(stream) = self.peers.stream_mut(id) else { continue };
+            let output = &stream.output;
+            if !stream.asked && !output.is_delivered() && output.is_sent() {
+                stream.asked = true;
+                self.say(id, Kind::Ping);
             }
         }
     }
@@ -247,53 +209,28 @@ impl Tcp {
     /// silent without leaving: a peer that ends waits until it knows that its messages are here.
     pub fn tell_all(&mut self) -> bool {
         let mut all_left = true;
-        for place in 0..self.peers.len() {
-            for number in 0..self.peers[place].streams.len() {
-                let id = StreamId { peer: PeerId(place as u32), stream: number as u32 };
-                let Some(stream) = self.stream_mut(id).filter(|stream| stream.is_open()) else {
-                    // Who makes the next connection hears it in the first words.
-                    continue;
-                };
-                if stream.input.received() > stream.told {
-                    let place = stream.tell();
-                    stream.output.push(Kind::Ack, place, &[], NOTHING, 0);
-                    self.push_on(id);
-                }
-                let stream = &self.peers[place].streams[number];
-                all_left &= !stream.is_open() || stream.output.is_sent();
+        // Who makes the next connection of another stream hears it in the first words.
+        for id in self.peers.open_streams() {
+            if self.peers.stream_mut(id).is_some_and(|one| one.input.received() > one.told) {
+                self.say(id, Kind::Ack);
             }
+            let stream = self.peers.stream_mut(id);
+            all_left &= stream.is_none_or(|one| !one.is_open() || one.output.is_sent());
         }
         all_left
     }
 
     /// Says farewell on every stream, unless that is done.
     pub fn leave(&mut self) {
-        if std::mem::replace(&mut self.leaves, true) {
-            return;
-        }
-        for place in 0..self.peers.len() {
-            for number in 0..self.peers[place].streams.len() {
-                let id = StreamId { peer: PeerId(place as u32), stream: number as u32 };
-                if self.peers[place].streams[number].is_open() {
-                    self.say_farewell(id);
-                }
-            }
-        }
-    }
-
-    /// Says farewell on a stream that is open.
-    pub(super) fn say_farewell(&mut self, id: StreamId) {
-        if let Some(stream) = self.stream_mut(id) {
-            let place = stream.tell();
-            stream.output.push(Kind::Bye, place, &[], NOTHING, 0);
-            self.push_on(id);
+        if !std::mem::replace(&mut self.leaves, true) {
+            self.peers.open_streams().into_iter().for_each(|id| self.say(id, Kind::Bye));
         }
     }
 
     /// Whether the kernels of all peers have the farewells. Until then the sockets stay: one that is closed answers
     /// what still comes with a reset, and the peer would never hear the farewell, had it been lost on the way.
     pub fn has_left(&self) -> bool {
-        let up = self.peers.iter().filter(|peer| peer.state == State::Up);
+        let up = self.peers.all().filter(|peer| peer.state == State::Up);
         up.flat_map(|peer| &peer.streams).all(|stream| match &stream.link {
             Link::Open(socket) => stream.output.is_sent() && socket.is_acknowledged(),
             // Who has never been connected waits for no farewell.
@@ -302,17 +239,35 @@ impl Tcp {
         })
     }
 
-    /// Ends every connection, whoever else has its descriptor.
-    pub(super) fn end(&mut self) {
-        for stream in self.peers.iter().flat_map(|peer| &peer.streams) {
-            if let Link::Open(socket) = &stream.link {
-                socket.end();
-            }
+    /// Sends a record that says all by its kind.
+    pub(super) fn say(&mut self, id: StreamId, kind: Kind) {
+        if let Some(stream) = self.peers.stream_mut(id) {
+            let place = stream.tell();
+            stream.output.push(kind, place, &[], NOTHING, 0);
+            self.push_on(id);
         }
     }
+}
 
-    pub(super) fn stream_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
-        self.peers.get_mut(id.peer.0 as usize)?.streams.get_mut(id.stream as usize)
+/// Streams on which messages were announced since the last poll. What is announced in a row goes out together: its
+/// bytes leave during a poll in any case.
+#[derive(Default)]
+pub(super) struct Announcing(Vec<StreamId>);
+
+impl Announcing {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Notes an announcement; whether it is the first on its stream.
+    #[cold]
+    fn is_first(&mut self, id: StreamId) -> bool {
+        let is_first = !self.0.contains(&id);
+        if is_first {
+            self.0.push(id);
+        }
+        is_first
     }
 }
 

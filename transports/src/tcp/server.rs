@@ -183,7 +183,7 @@ impl Tcp {
         theirs.set_nonblocking(true)?;
         self.epoll.add(bell.as_fd(), KEY_SERVER, Interest::Read)?;
         let own = self.config.rank;
-        let higher = peers.iter().filter(|peer| self.peers[peer.0 as usize].rank > own);
+        let higher = peers.iter().filter(|peer| self.peers[**peer].rank > own);
         let clerk = Clerk {
             doors: self.doors.share()?,
             secret: self.config.secret,
@@ -209,12 +209,12 @@ impl Tcp {
         // Rung for each; how often does not matter.
         while matches!(server.bell.read(&mut [0; 64]), Ok(1..)) {}
         while let Ok(Met { rank, received, socket }) = server.met.try_recv() {
-            let Some(&peer) = self.by_rank.get(&rank) else { continue };
+            let Some(peer) = self.peers.of_rank(rank) else { continue };
             let added = self.epoll.add(socket.as_fd(), KEY_SERVER, Interest::Read);
             let buffer = self.config.tcp.socket_bytes as usize;
             match added.and_then(|()| socket.prepare(buffer, self.config.tcp.silence())) {
                 Ok(()) => {
-                    self.want_stream(peer);
+                    self.peers[peer].want_streams(1, &self.config, &self.job);
                     self.open_link(StreamId { peer, stream: 0 }, socket, 1, received);
                 }
                 Err(error) => self.lose(peer, &error.to_string()),
@@ -222,7 +222,7 @@ impl Tcp {
         }
         let own = self.config.rank;
         for &peer in peers {
-            if self.peers[peer.0 as usize].rank < own {
+            if self.peers[peer].rank < own {
                 self.approach(peer);
             }
         }

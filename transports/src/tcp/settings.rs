@@ -5,6 +5,7 @@ use std::time::Duration;
 use mpi_core::header::INLINE_BYTES;
 use mpi_core::settings::{Ports, Settings, TcpSecurity};
 
+use super::DATAGRAM_BYTES_MAX;
 use crate::bounds::within;
 
 /// Most streams to one peer.
@@ -64,6 +65,11 @@ impl TcpSettings {
     /// another is tried. A peer that is out of reach for good is lost after that and the patience.
     pub(super) fn silence(&self) -> Duration {
         self.patience / 2
+    }
+
+    /// Bytes of a frame that a peer may send.
+    pub(super) fn frame_bytes_max(&self) -> usize {
+        (self.eager_bytes as usize).max(DATAGRAM_BYTES_MAX)
     }
 
     /// The same, as it can be used: a message that goes unasked takes a quarter of the window at most, and the core's

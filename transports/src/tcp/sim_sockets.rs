@@ -14,7 +14,7 @@ use crate::sys::tcp::Run;
 /// A socket of the kernel, or of the simulated network.
 #[derive(Debug)]
 pub(super) enum Socket {
-    Kernel(sys::tcp::Tcp),
+    Kernel(sys::tcp::Socket),
     Simulated(OwnedFd),
 }
 
@@ -22,7 +22,7 @@ impl Socket {
     pub(super) fn begin_connect(to: SocketAddr) -> io::Result<Socket> {
         match with(|net| net.connect(to)) {
             Some(fd) => fd.map(Socket::Simulated),
-            None => sys::tcp::Tcp::begin_connect(to).map(Socket::Kernel),
+            None => sys::tcp::Socket::begin_connect(to).map(Socket::Kernel),
         }
     }
 
@@ -54,7 +54,7 @@ impl Socket {
         }
     }
 
-    /// See [`sys::tcp::Tcp::send`].
+    /// See [`sys::tcp::Socket::send`].
     ///
     /// # Safety
     /// Every run is readable for the call.
@@ -70,7 +70,7 @@ impl Socket {
         }
     }
 
-    /// See [`sys::tcp::Tcp::receive`].
+    /// See [`sys::tcp::Socket::receive`].
     ///
     /// # Safety
     /// `to` is writable for `len` bytes.
@@ -83,7 +83,7 @@ impl Socket {
         }
     }
 
-    /// See [`sys::tcp::Tcp::receive_two`].
+    /// See [`sys::tcp::Socket::receive_two`].
     ///
     /// # Safety
     /// `to` is writable for `len` bytes.

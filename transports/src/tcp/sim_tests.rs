@@ -110,7 +110,7 @@ fn who_did_not_look_blames_nobody() {
     let mut ends = world(2, &tcp);
     // The first address leads nowhere.
     let ways = [1, ends[1].card().port].map(|port| ([127, 0, 0, 1], port).into());
-    ends[0].set_ways(PeerId(1), ways.into());
+    ends[0].peers_mut().set_ways(PeerId(1), ways.into());
     let mut world = World::new(ends);
     let header = Header { kind: FrameKind::Eager as u8, ..Header::default() };
     world.send(0, 1, &header, b"hello");
@@ -139,7 +139,7 @@ fn who_leaves_makes_a_broken_connection_again_first() {
     world.send(0, 1, &Header { kind: FrameKind::Eager as u8, ..Header::default() }, b"hello");
     world.run_until("it has come", |world| world.got(1).frames.len() == 1);
     sim.cut_all();
-    world.run_until("that is seen", |world| !world.transport(1).is_connected(PeerId(0)));
+    world.run_until("that is seen", |world| !world.transport(1).peers().is_connected(PeerId(0)));
     assert!(!world.transport(1).is_flushed());
     world.run_until("it may leave", |world| world.transport(1).is_flushed());
     let mut ends = world.into_ends();
@@ -281,7 +281,7 @@ fn a_guest_is_heard_as_soon_as_a_peer() {
     let sim = Sim::begin(1, FAIR);
     let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
     ends[0].approach(PeerId(1));
-    while ends[1].guests.is_empty() {
+    while ends[1].guests.all.is_empty() {
         ends[1].poll(&mut sinks[1]);
     }
     for _ in 0..5000 {
@@ -293,7 +293,7 @@ fn a_guest_is_heard_as_soon_as_a_peer() {
     for _ in 0..=64 {
         ends[1].poll(&mut sinks[1]);
     }
-    assert!(ends[1].is_connected(PeerId(0)));
+    assert!(ends[1].peers().is_connected(PeerId(0)));
 }
 
 /// Silent strangers keep descriptors for a while only if they are many, and then only some of them.
@@ -305,18 +305,18 @@ fn a_crowd_of_silent_guests_is_not_kept() {
     let _crowd: Vec<Socket> = (0..150).map(|_| Socket::begin_connect(at).unwrap()).collect();
     sim.pass(Duration::from_secs(1));
     look(&mut ends[0], &mut sink);
-    let count = ends[0].guests.len();
+    let count = ends[0].guests.all.len();
     assert!(count > 64, "too few: {count}");
     // One look after a long time does not count as listening for so long.
     sim.pass(Duration::from_secs(60));
     look(&mut ends[0], &mut sink);
-    assert_eq!(ends[0].guests.len(), count);
+    assert_eq!(ends[0].guests.all.len(), count);
     for _ in 0..100 {
         let wait = ends[0].put_off().unwrap_or(Duration::from_secs(60));
         sim.pass(wait);
         look(&mut ends[0], &mut sink);
     }
-    assert_eq!((ends[0].guests.len(), ends[0].put_off()), (64, None));
+    assert_eq!((ends[0].guests.all.len(), ends[0].put_off()), (64, None));
 }
 
 /// As many as one source may have here, and some more.
@@ -348,7 +348,7 @@ fn a_crowd_from_one_source_has_its_share_of_the_descriptors_and_delays_nobody() 
         sim.come_from(HOME);
         sim.pass(FAIR.delay);
         look(&mut ends[0], &mut sink);
-        assert_eq!(ends[0].guests.len(), crowd.len() - 50);
+        assert_eq!(ends[0].guests.all.len(), crowd.len() - 50);
         let took = meet(&sim, ends);
         assert!(took < Duration::from_secs(1), "{took:?}");
     }
@@ -362,7 +362,7 @@ fn a_crowd_costs_no_rank_its_way() {
         let sim = Sim::begin(1, FAIR);
         let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
         ends[1].approach(PeerId(0));
-        while ends[0].guests.is_empty() {
+        while ends[0].guests.all.is_empty() {
             sim.pass(FAIR.delay);
             look(&mut ends[0], &mut sinks[0]);
         }
@@ -373,8 +373,8 @@ fn a_crowd_costs_no_rank_its_way() {
         let _crowd = a_crowd(SocketAddr::from(([127, 0, 0, 1], ends[0].card().port)));
         sim.pass(FAIR.delay);
         look(&mut ends[0], &mut sinks[0]);
-        assert_eq!(ends[0].is_connected(PeerId(1)), has_said_who_it_is);
-        let serials: Vec<u64> = ends[0].guests.iter().map(|guest| guest.serial).collect();
+        assert_eq!(ends[0].peers().is_connected(PeerId(1)), has_said_who_it_is);
+        let serials: Vec<u64> = ends[0].guests.all.iter().map(|guest| guest.serial).collect();
         assert!(!serials.contains(&0), "the rank came first, and is still there");
         let took = meet(&sim, ends);
         assert!(took < Duration::from_secs(1), "{took:?}");
@@ -387,7 +387,7 @@ fn a_crowd_from_elsewhere_sends_no_rank_away() {
     let sim = Sim::begin(1, FAIR);
     let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
     ends[1].approach(PeerId(0));
-    while ends[0].guests.is_empty() {
+    while ends[0].guests.all.is_empty() {
         sim.pass(FAIR.delay);
         look(&mut ends[0], &mut sinks[0]);
     }
@@ -395,7 +395,7 @@ fn a_crowd_from_elsewhere_sends_no_rank_away() {
     let crowd = a_crowd(SocketAddr::from(([127, 0, 0, 1], ends[0].card().port)));
     sim.pass(FAIR.delay);
     look(&mut ends[0], &mut sinks[0]);
-    assert_eq!(ends[0].guests[0].serial, 0);
+    assert_eq!(ends[0].guests.all[0].serial, 0);
     meet(&sim, ends);
     assert_eq!(sim.connections(), crowd.len() + 1);
 }

@@ -31,10 +31,6 @@ pub(super) struct Stream {
     pub is_blocked: bool,
     /// Writing has failed; reading will find out why.
     pub is_mute: bool,
-    /// Whether it is read at every poll.
-    pub is_hot: bool,
-    /// Polls in a row that found nothing on it.
-    pub idle: u32,
     /// Bytes received, as the peer was last told.
     pub told: u64,
     /// Whether the peer is to be told soon.
@@ -58,8 +54,6 @@ impl Stream {
             altered: (0, 0),
             is_blocked: false,
             is_mute: false,
-            is_hot: false,
-            idle: 0,
             told: 0,
             owes_ack: false,
             asked: false,

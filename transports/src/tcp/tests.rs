@@ -33,7 +33,7 @@ pub(super) fn world(size: u32, tcp: &TcpSettings) -> Vec<Tcp> {
     for end in &mut ends {
         for (rank, port) in (0..size).zip(&ports) {
             end.add_peer(PeerId(rank), &ProcessName { job: "test".into(), rank });
-            end.set_ways(PeerId(rank), vec![SocketAddr::from(([127, 0, 0, 1], *port))]);
+            end.peers_mut().set_ways(PeerId(rank), vec![SocketAddr::from(([127, 0, 0, 1], *port))]);
         }
     }
     ends
@@ -164,7 +164,7 @@ fn a_message_that_makes_short_pieces_is_cut_evenly() {
         world.run_until("it has landed", |world| world.got(1).landed.len() > landed);
         assert!(source == target);
     }
-    let streams = &mut world.transport(1).peers[0].streams;
+    let streams = &mut world.transport(1).peers[PeerId(0)].streams;
     let received: Vec<u64> = streams.iter_mut().map(super::stream::Stream::tell).collect();
     let share = (110_001 / 3) as u64;
     assert!(
