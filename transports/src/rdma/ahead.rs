@@ -6,6 +6,7 @@
 use mpi_core::port::{PeerId, Sink};
 
 use super::Rdma;
+use super::channel::Channel;
 use super::credit::WINDOW_MAX;
 use super::fabric::Fabric;
 use super::peer::State;
@@ -15,7 +16,7 @@ use super::transfers::Ahead;
 /// Messages without credits of one peer that wait: each answers some of ours, which have credits.
 const NOTES_MAX: usize = WINDOW_MAX as usize;
 
-impl<F: Fabric> Rdma<F> {
+impl<F: Fabric> Channel<F> {
     /// Keeps a message of a peer whose turn it is not.
     #[cold]
     pub(super) fn keep_ahead(&mut self, peer: PeerId, one: Ahead) -> Result<Taken, Breach> {
@@ -38,10 +39,21 @@ impl<F: Fabric> Rdma<F> {
         Ok(Taken::Kept)
     }
 
+    /// Nothing of a peer has a turn any more.
+    pub(super) fn drop_ahead(&mut self, peer: PeerId) {
+        let Some(from) = self.peers.get(peer) else { return };
+        for one in std::mem::take(&mut from.ahead) {
+            self.post_again(one.buffer);
+        }
+    }
+}
+
+impl<F: Fabric> Rdma<F> {
     /// A message has had its turn: takes in those that waited for it, and what was written between them.
     pub(super) fn take_ahead<S: Sink>(&mut self, peer: PeerId, sink: &mut S) -> Result<(), Breach> {
         loop {
-            let Some(from) = self.peers.get(peer).filter(|from| from.state == State::Up) else {
+            let Some(from) = self.channel.peers.get(peer).filter(|from| from.state == State::Up)
+            else {
                 return Ok(());
             };
             let next = from.next_in;
@@ -53,7 +65,8 @@ impl<F: Fabric> Rdma<F> {
             if first != next {
                 self.drain(peer, Some(first), sink);
             }
-            let Some(from) = self.peers.get(peer).filter(|from| from.next_in == first) else {
+            let Some(from) = self.channel.peers.get(peer).filter(|from| from.next_in == first)
+            else {
                 return Ok(());
             };
             let place = from.ahead.iter().position(|one| one.envelope.sequence == first);
@@ -62,20 +75,12 @@ impl<F: Fabric> Rdma<F> {
             else {
                 return Ok(());
             };
-            let taken = match self.pool.local(buffer, len) {
+            let taken = match self.channel.pool.local(buffer, len) {
                 Some(local) => self.take_next(peer, envelope, (local.address, len), sink),
                 None => Ok(()),
             };
-            self.post_again(buffer);
+            self.channel.post_again(buffer);
             taken?;
-        }
-    }
-
-    /// Nothing of a peer has a turn any more.
-    pub(super) fn drop_ahead(&mut self, peer: PeerId) {
-        let Some(from) = self.peers.get(peer) else { return };
-        for one in std::mem::take(&mut from.ahead) {
-            self.post_again(one.buffer);
         }
     }
 }

@@ -6,6 +6,8 @@ use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
 use mpi_core::port::{Advert, Body, Landing, PeerId, Sink, Token};
 
+use super::Rdma;
+use super::channel::{Channel, Event};
 use super::envelope::{ENVELOPE_BYTES, Kind};
 use super::fabric::Fabric;
 use super::peer::State;
@@ -13,7 +15,6 @@ use super::receive::Breach;
 use super::send::Content;
 use super::transfers::{Arriving, Leaving};
 use super::unreached::Bulk;
-use super::{Event, Rdma};
 use crate::piece::{PIECE_BYTES, PieceHead};
 
 /// Messages of a peer that may be amid their pieces at once.
@@ -31,21 +32,68 @@ impl<F: Fabric> Rdma<F> {
         token: Token,
         advert: Option<Advert>,
     ) {
-        if self.peer(peer).is_none_or(|to| to.state != State::Up) {
+        if self.channel.peer(peer).is_none_or(|to| to.state != State::Up) {
             return;
         }
         let is_written =
             advert.is_some_and(|advert| self.start_write(peer, &source, token, advert));
-        if !is_written && let Some(to) = self.peers.get(peer) {
+        if !is_written && let Some(to) = self.channel.peers.get(peer) {
             let (id, header, total) = (to.next_transfer, *header, source.remaining());
             to.next_transfer += 1;
             to.leaving.push_back(Leaving { id, header, source, token, total });
-            self.counters.pieced += 1;
+            self.channel.counters.pieced += 1;
         }
-        self.pend(peer);
+        self.channel.pend(peer);
         self.attend();
     }
 
+    /// Takes in a piece.
+    pub(super) fn take_piece<S: Sink>(
+        &mut self,
+        peer: PeerId,
+        mut content: RawBytes<'_>,
+        sink: &mut S,
+    ) -> Result<(), Breach> {
+        let head = content.take(PIECE_BYTES).to_vec();
+        let head = <&[u8; PIECE_BYTES]>::try_from(&head[..]);
+        let head = head.map_err(|_| "a piece of it is too short")?;
+        let head = PieceHead::from_bytes(head, content.len() as u64)?;
+        if head.at == 0 {
+            let Some(from) = self.channel.peers.get(peer) else { return Ok(()) };
+            let is_known = from.arriving.iter().any(|one| one.id == head.id);
+            if is_known || from.arriving.len() >= ARRIVING_MAX {
+                return Err("it begins messages that it does not end");
+            }
+            let (id, total, token) = (head.id, head.total, Token(head.header.context));
+            let landing = sink.begin(peer, &head.header, total);
+            from.arriving.push(Arriving { id, total, at: 0, landing, token });
+            // Whatever was to be written there instead is not.
+            self.landings.give_up(peer, token, &mut self.channel);
+        }
+        let Some(from) = self.channel.peers.get(peer) else { return Ok(()) };
+        let place = from.arriving.iter().position(|one| one.id == head.id);
+        let place = place.ok_or("a piece of it belongs to no message")?;
+        let one = &mut from.arriving[place];
+        if one.at != head.at || one.total != head.total {
+            return Err("a piece of it does not follow the one before");
+        }
+        one.at += content.len() as u64;
+        if let Landing::User(to) = &mut one.landing {
+            // SAFETY: the request's memory is writable until it has landed, by the contract of `Landing`; the
+            // bytes lie in a buffer of this process.
+            unsafe { to.unpack_from(content) };
+        }
+        if one.at == one.total {
+            let Arriving { landing, token, .. } = from.arriving.swap_remove(place);
+            if matches!(landing, Landing::User(_)) {
+                sink.landed(peer, token);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<F: Fabric> Channel<F> {
     /// Takes back what has not begun to leave.
     pub(super) fn take_leaving(&mut self, peer: PeerId) -> Vec<Bulk> {
         let leaving = self.peers.get(peer).map(|to| std::mem::take(&mut to.leaving));
@@ -80,50 +128,5 @@ impl<F: Fabric> Rdma<F> {
                 self.events.push(Event::Sent(token));
             }
         }
-    }
-
-    /// Takes in a piece.
-    pub(super) fn take_piece<S: Sink>(
-        &mut self,
-        peer: PeerId,
-        mut content: RawBytes<'_>,
-        sink: &mut S,
-    ) -> Result<(), Breach> {
-        let head = content.take(PIECE_BYTES).to_vec();
-        let head = <&[u8; PIECE_BYTES]>::try_from(&head[..]);
-        let head = head.map_err(|_| "a piece of it is too short")?;
-        let head = PieceHead::from_bytes(head, content.len() as u64)?;
-        if head.at == 0 {
-            let Some(from) = self.peers.get(peer) else { return Ok(()) };
-            let is_known = from.arriving.iter().any(|one| one.id == head.id);
-            if is_known || from.arriving.len() >= ARRIVING_MAX {
-                return Err("it begins messages that it does not end");
-            }
-            let (id, total, token) = (head.id, head.total, Token(head.header.context));
-            let landing = sink.begin(peer, &head.header, total);
-            from.arriving.push(Arriving { id, total, at: 0, landing, token });
-            // Whatever was to be written there instead is not.
-            self.end_awaiting(peer, token);
-        }
-        let Some(from) = self.peers.get(peer) else { return Ok(()) };
-        let place = from.arriving.iter().position(|one| one.id == head.id);
-        let place = place.ok_or("a piece of it belongs to no message")?;
-        let one = &mut from.arriving[place];
-        if one.at != head.at || one.total != head.total {
-            return Err("a piece of it does not follow the one before");
-        }
-        one.at += content.len() as u64;
-        if let Landing::User(to) = &mut one.landing {
-            // SAFETY: the request's memory is writable until it has landed, by the contract of `Landing`; the
-            // bytes lie in a buffer of this process.
-            unsafe { to.unpack_from(content) };
-        }
-        if one.at == one.total {
-            let Arriving { landing, token, .. } = from.arriving.swap_remove(place);
-            if matches!(landing, Landing::User(_)) {
-                sink.landed(peer, token);
-            }
-        }
-        Ok(())
     }
 }

@@ -5,6 +5,7 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::port::{Body, Full, PeerId};
 
 use super::Rdma;
+use super::channel::Channel;
 use super::envelope::Kind;
 use super::fabric::Fabric;
 use super::job::Job;
@@ -24,7 +25,7 @@ const QUIET_POLLS: u64 = 100;
 /// Messages by which a peer may come to a ring; again after each so many.
 const RING_TALK: u32 = 16;
 
-impl<F: Fabric> Rdma<F> {
+impl<F: Fabric> Channel<F> {
     /// Buffers that may be posted: half of the pool, so that as much is left for what goes out, as far as the fabric
     /// has room.
     pub(super) fn posted_limit(&self) -> usize {
@@ -97,8 +98,7 @@ impl<F: Fabric> Rdma<F> {
         from.credits.grants.window += given;
         self.windows += usize::from(given);
         if given > 0 {
-            from.due |= due::NOTE;
-            self.pend(peer);
+            self.owe(peer, due::NOTE);
         }
         if given < more {
             self.ask_back(peer);
@@ -118,8 +118,7 @@ impl<F: Fabric> Rdma<F> {
         if let Some(one) = self.peers.get(peer) {
             self.windows -= usize::from(one.credits.grants.window - 1);
             one.credits.grants.window = 1;
-            one.due |= due::NOTE | due::YIELD;
-            self.pend(peer);
+            self.owe(peer, due::NOTE | due::YIELD);
         }
     }
 
@@ -145,10 +144,9 @@ impl<F: Fabric> Rdma<F> {
         let Some(ring) = RingIn::open(&mut self.fabric, peer, slots, bytes) else { return };
         if let Some(from) = self.peers.get(peer) {
             from.rings.own = Some(self.rings.len());
-            from.due |= due::RING_OPEN;
             self.rings.push(ring);
             self.counters.rings += 1;
-            self.pend(peer);
+            self.owe(peer, due::RING_OPEN);
         }
     }
 
@@ -162,10 +160,7 @@ impl<F: Fabric> Rdma<F> {
         };
         ring.is_closing = true;
         let peer = ring.peer;
-        if let Some(from) = self.peers.get(peer) {
-            from.due |= due::RING_CLOSE;
-            self.pend(peer);
-        }
+        self.owe(peer, due::RING_CLOSE);
     }
 
     /// A ring is written no more, and all of it is read.
@@ -180,39 +175,6 @@ impl<F: Fabric> Rdma<F> {
         {
             other.rings.own = Some(place);
         }
-    }
-
-    /// Goes on with everything that waited for room.
-    pub(super) fn attend(&mut self) {
-        for peer in std::mem::take(&mut self.pending) {
-            let Some(to) = self.peers.get(peer) else { continue };
-            to.is_pending = false;
-            if to.state != State::Up {
-                continue;
-            }
-            if to.is_up() {
-                // What is not posted stays due.
-                let _ = self.say_due(peer);
-                self.go_on(peer);
-            } else if to.has_work() {
-                let _ = self.seek(peer);
-            }
-            if self.peers.get(peer).is_some_and(|to| to.has_work()) {
-                self.pend(peer);
-            }
-        }
-    }
-
-    /// Posts pieces of large messages, unless a frame that found no room has its turn.
-    fn go_on(&mut self, peer: PeerId) {
-        let Some(to) = self.peers.get(peer) else { return };
-        if to.frame_waits && !to.passed_over {
-            to.passed_over = true;
-            return;
-        }
-        to.passed_over = false;
-        self.post_moves(peer);
-        self.post_pieces(peer);
     }
 
     /// Says what has to be said by messages of their own.
@@ -246,5 +208,40 @@ impl<F: Fabric> Rdma<F> {
             }
         }
         Ok(())
+    }
+}
+
+impl<F: Fabric> Rdma<F> {
+    /// Goes on with everything that waited for room.
+    pub(super) fn attend(&mut self) {
+        for peer in std::mem::take(&mut self.channel.pending) {
+            let Some(to) = self.channel.peers.get(peer) else { continue };
+            to.is_pending = false;
+            if to.state != State::Up {
+                continue;
+            }
+            if to.is_up() {
+                // What is not posted stays due.
+                let _ = self.channel.say_due(peer);
+                self.go_on(peer);
+            } else if to.has_work() {
+                let _ = self.channel.seek(peer);
+            }
+            if self.channel.peers.get(peer).is_some_and(|to| to.has_work()) {
+                self.channel.pend(peer);
+            }
+        }
+    }
+
+    /// Posts pieces of large messages, unless a frame that found no room has its turn.
+    fn go_on(&mut self, peer: PeerId) {
+        let Some(to) = self.channel.peers.get(peer) else { return };
+        if to.frame_waits && !to.passed_over {
+            to.passed_over = true;
+            return;
+        }
+        to.passed_over = false;
+        self.moves.post(peer, &mut self.channel);
+        self.channel.post_pieces(peer);
     }
 }

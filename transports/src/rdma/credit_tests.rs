@@ -24,7 +24,7 @@ fn flood(world: &mut World<Rdma<End>>, from: usize, rounds: usize) {
 }
 
 fn window(world: &mut World<Rdma<End>>, of: u32) -> u16 {
-    world.transport(0).peers.get(PeerId(of)).map_or(0, |peer| peer.credits.grants.window)
+    world.transport(0).channel.peers.get(PeerId(of)).map_or(0, |peer| peer.credits.grants.window)
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn who_starves_gets_more_and_who_is_quiet_gives_back() {
     let settings =
         RdmaSettings { credits: 2, ring_slots: 0, pool_bytes: 1 << 19, ..Default::default() };
     let (_, mut world) = world(1, 3, Weather::FAIR, &settings);
-    let limit = world.transport(0).posted_limit();
+    let limit = world.transport(0).channel.posted_limit();
     assert!(limit < 100, "{limit} buffers are no bound for this test");
     flood(&mut world, 1, 30);
     let first = window(&mut world, 1);
@@ -45,10 +45,10 @@ fn who_starves_gets_more_and_who_is_quiet_gives_back() {
     assert!(usize::from(first) > limit / 2, "{first} credits after it talks again");
     let counters = world.transport(0).counters();
     assert!(counters.posted_max as usize <= limit, "{} were posted", counters.posted_max);
-    let peers = &mut world.transport(0).peers;
+    let peers = &mut world.transport(0).channel.peers;
     let granted =
         [1, 2].map(|of| peers.get(PeerId(of)).map_or(0, |one| one.credits.grants.outstanding()));
-    assert_eq!(granted.map(usize::from).iter().sum::<usize>(), world.transport(0).granted);
+    assert_eq!(granted.map(usize::from).iter().sum::<usize>(), world.transport(0).channel.granted);
 }
 
 #[test]
@@ -74,8 +74,9 @@ fn buffers_go_before_what_is_only_kept() {
     for at in [0, 60_000] {
         let at = memory[at..].as_ptr();
         // SAFETY: it stays there to the end of the test.
-        let pin = unsafe { end.pins.pin(&mut end.fabric, at, 40_000, Access::Local) };
-        end.pins.unpin(&mut end.fabric, pin.unwrap());
+        let pin =
+            unsafe { end.channel.pins.pin(&mut end.channel.fabric, at, 40_000, Access::Local) };
+        end.channel.pins.unpin(&mut end.channel.fabric, pin.unwrap());
     }
     assert_eq!(sim.counts(1).registered, 3);
     flood(&mut world, 1, 30);
@@ -89,7 +90,10 @@ fn no_more_is_granted_than_the_fabric_has_room_for() {
     let (sim, mut world) = world(1, 3, weather, &settings);
     flood(&mut world, 1, 30);
     flood(&mut world, 2, 30);
-    assert_eq!((world.transport(0).posts_max, world.transport(0).posted_limit()), (12, 12));
+    assert_eq!(
+        (world.transport(0).channel.posts_max, world.transport(0).channel.posted_limit()),
+        (12, 12)
+    );
     let windows = [1, 2].map(|of| usize::from(window(&mut world, of)));
     assert!(windows.iter().sum::<usize>() <= 24, "{windows:?}");
     world.run_until("all is flushed", |world| (1..3).all(|i| world.transport(i).is_flushed()));

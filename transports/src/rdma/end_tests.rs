@@ -173,7 +173,7 @@ fn leave_unseen(ends: &mut Vec<Rdma<End>>, got: &mut [Recorder; 2]) {
 }
 
 fn has_slot(end: &mut Rdma<End>) -> bool {
-    let ring = end.peers.get(PeerId(1)).and_then(|to| to.rings.out);
+    let ring = end.channel.peers.get(PeerId(1)).and_then(|to| to.rings.out);
     ring.is_some_and(|ring| ring.has_room())
 }
 

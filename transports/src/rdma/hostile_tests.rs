@@ -264,7 +264,7 @@ fn who_sends_more_ahead_than_it_may_is_given_up() {
     assert!(all.how().contains("more than it may"), "{}", all.how());
     assert!(all.got.frames.is_empty());
     // The buffers are there for others.
-    assert_eq!(all.rdma.peers.look(PEER).map(|peer| peer.ahead.len()), Some(0));
+    assert_eq!(all.rdma.channel.peers.look(PEER).map(|peer| peer.ahead.len()), Some(0));
 }
 
 #[test]

@@ -10,6 +10,7 @@
 
 mod ahead;
 mod bulk;
+mod channel;
 mod control;
 mod credit;
 mod envelope;
@@ -42,17 +43,16 @@ pub use unreached::{Bulk, Unreached};
 use std::ops::Range;
 
 use mpi_core::header::HEADER_BYTES;
-use mpi_core::port::{PeerId, Token, Why};
+use mpi_core::port::PeerId;
 
 use crate::tcp::Secret;
+use channel::Channel;
 use envelope::ENVELOPE_BYTES;
-use fabric::{Abilities, Completion, Fabric};
-use moves::Move;
-use peer::{Link, Peer, Peers};
-use pin::{Pin, PinCache, PinCounters};
-use pool::Pool;
-use rendezvous::{Awaited, Offered};
-use ring::{RingIn, TRAILER_BYTES};
+use fabric::{Completion, Fabric};
+use moves::Moves;
+use peer::Link;
+use pin::{Pin, PinCounters};
+use rendezvous::{Landings, Offered};
 use slots::Slots;
 
 /// Bytes of what stands before the body of a frame.
@@ -106,55 +106,23 @@ pub struct RdmaCounters {
     pub ahead: u64,
 }
 
-/// What the next poll has to tell the sink.
-enum Event {
-    Down(PeerId, Why),
-    Sent(Token),
-}
-
 /// The transport of one process over a fabric.
 pub struct Rdma<F: Fabric> {
     // First, so that it is dropped first: then no device touches the memory of the others.
-    fabric: F,
-    config: RdmaConfig,
-    abilities: Abilities,
-    /// Bytes of a message that need no buffer.
-    inline_max: usize,
-    pool: Pool<F::Region>,
-    pins: PinCache<F>,
-    peers: Peers,
-    rings: Vec<RingIn<F::Region>>,
-    moves: Slots<Move<F::Region>>,
-    awaited: Slots<Awaited<F::Region>>,
+    channel: Channel<F>,
+    moves: Moves<F>,
+    landings: Landings<F>,
     offered: Vec<Offered<F::Region>>,
     /// Memory that peers may reach.
     exposed: Slots<Pin<F::Region>>,
-    /// Large messages that are announced to this process and wanted here by writing.
-    awaiting: usize,
-    /// Buffers posted; credits that peers have, and that they shall have.
-    posted: usize,
-    /// Buffers that the fabric has room for, once that has shown.
-    posts_max: usize,
-    granted: usize,
-    windows: usize,
-    /// Peers whose addresses are not known and that are to be sent something.
-    sought: Vec<PeerId>,
-    /// Peers with something left to be posted; peers from which something came in this poll.
-    pending: Vec<PeerId>,
-    heard: Vec<PeerId>,
-    events: Vec<Event>,
     /// Peers that were never reached, if somebody else finds a way to them.
     unreached: Vec<Unreached>,
     /// Peers that have taken leave, and in which poll.
     leavers: Vec<(PeerId, u64)>,
     keeps_unreached: bool,
     news: Vec<Completion>,
-    polls: u64,
-    /// Peers with which something was said, which need buffers.
-    met: usize,
     /// There may be news, since the fabric could not be armed.
     is_awake: bool,
-    counters: RdmaCounters,
 }
 
 // SAFETY: what it points to is its own pages, or memory that belongs to requests, which any thread may read and
@@ -166,52 +134,29 @@ impl<F: Fabric> Rdma<F> {
     ///
     /// # Errors
     /// A setting is out of its bounds, the fabric cannot do what is needed, or it registers no memory; in a sentence.
-    pub fn new(config: RdmaConfig, mut fabric: F) -> Result<Rdma<F>, String> {
-        config.settings.check()?;
-        let abilities = fabric.abilities();
-        let config = RdmaConfig { settings: fit(config.settings, &abilities), ..config };
-        let pool = open_pool(&mut fabric, &config.settings)?;
+    pub fn new(config: RdmaConfig, fabric: F) -> Result<Rdma<F>, String> {
         Ok(Rdma {
-            abilities,
-            inline_max: abilities.inline_bytes.min(send::INLINE_MAX),
-            pool,
-            pins: PinCache::new(config.settings.pins, &fabric),
-            peers: Peers::new(config.settings.credits as u16),
-            rings: Vec::new(),
-            moves: Slots::default(),
-            awaited: Slots::default(),
+            channel: Channel::new(config, fabric)?,
+            moves: Moves::default(),
+            landings: Landings::default(),
             offered: Vec::new(),
             exposed: Slots::default(),
-            awaiting: 0,
-            posted: 0,
-            posts_max: usize::MAX,
-            granted: 0,
-            windows: 0,
-            sought: Vec::new(),
-            pending: Vec::new(),
-            heard: Vec::new(),
-            events: Vec::new(),
             unreached: Vec::new(),
             leavers: Vec::new(),
             keeps_unreached: false,
             news: Vec::new(),
-            polls: 0,
-            met: 0,
             is_awake: false,
-            counters: RdmaCounters::default(),
-            config,
-            fabric,
         })
     }
 
     /// The text by which peers find this process.
     pub fn card(&self) -> String {
-        self.fabric.card()
+        self.channel.fabric.card()
     }
 
     /// Says what all processes of the job know and nobody else: before the first poll.
     pub fn set_secret(&mut self, secret: Secret) {
-        self.fabric.set_secret(secret);
+        self.channel.fabric.set_secret(secret);
     }
 
     /// Takes settings on which all ranks agree: before anything is sent.
@@ -219,16 +164,7 @@ impl<F: Fabric> Rdma<F> {
     /// # Errors
     /// One is out of its bounds, or memory cannot be registered; in a sentence.
     pub fn set_settings(&mut self, settings: RdmaSettings) -> Result<(), String> {
-        settings.check()?;
-        let settings = fit(settings, &self.abilities);
-        if settings != self.config.settings {
-            let new = open_pool(&mut self.fabric, &settings)?;
-            std::mem::replace(&mut self.pool, new).close(&mut self.fabric);
-            self.peers.set_credits(settings.credits as u16);
-            self.pins = PinCache::new(settings.pins, &self.fabric);
-            self.config.settings = settings;
-        }
-        Ok(())
+        self.channel.set_settings(settings)
     }
 
     /// Says where a peer is, by its card.
@@ -236,118 +172,69 @@ impl<F: Fabric> Rdma<F> {
     /// # Errors
     /// The text, which anybody may have written, is no card, or no way leads there.
     pub fn meet(&mut self, peer: PeerId, text: &str, _is_here: bool) -> Result<(), String> {
-        self.fabric.meet(peer, text)?;
-        let was_sought = self.sought.iter().position(|one| *one == peer);
-        if let Some(met) = self.peer(peer) {
+        self.channel.fabric.meet(peer, text)?;
+        let was_sought = self.channel.sought.iter().position(|one| *one == peer);
+        if let Some(met) = self.channel.peer(peer) {
             met.link = met.link.max(Link::Met);
         }
         if let Some(place) = was_sought {
-            self.sought.swap_remove(place);
-            let _ = self.seek(peer);
+            self.channel.sought.swap_remove(place);
+            let _ = self.channel.seek(peer);
         }
         Ok(())
     }
 
     /// A peer whose card this process must know to go on, if there is one.
     pub fn sought_blindly(&self) -> Option<PeerId> {
-        self.sought.first().copied().or_else(|| self.fabric.sought())
+        self.channel.sought.first().copied().or_else(|| self.channel.fabric.sought())
     }
 
     /// The fabric, for reports.
     pub fn fabric(&self) -> &F {
-        &self.fabric
+        &self.channel.fabric
     }
 
     /// What happened so far.
     pub fn counters(&self) -> RdmaCounters {
-        RdmaCounters { peers: self.met as u64, ..self.counters }
+        RdmaCounters { peers: self.channel.met as u64, ..self.channel.counters }
     }
 
     /// Memory that the library gave the program: what is registered of it stays so until it is taken back.
     pub fn own(&mut self, memory: Range<usize>) {
-        self.pins.own(memory);
+        self.channel.pins.own(memory);
     }
 
     /// The memory that begins there is about to be taken back.
     pub fn disown(&mut self, start: usize) {
-        self.pins.disown(&mut self.fabric, start);
+        self.channel.pins.disown(&mut self.channel.fabric, start);
     }
 
     /// Bytes of the buffers in which messages may come, from all peers together.
     pub fn receive_bytes(&self) -> usize {
-        self.posted * self.message_bytes_max()
+        self.channel.posted * self.channel.message_bytes_max()
     }
 
     /// What the cache of registrations has done.
     pub fn pins(&self) -> PinCounters {
-        self.pins.counters()
+        self.channel.pins.counters()
     }
 
     /// Whether registrations are kept, and if not why, for a report.
     pub fn pins_told(&self) -> String {
-        self.pins.tell()
+        self.channel.pins.tell()
     }
 
     /// Tells all peers how far this end is; whether all of that has left.
     pub fn tell_all(&mut self) -> bool {
-        for peer in self.peers.places() {
-            let Some(to) = self.peers.get(peer).filter(|to| to.is_up()) else { continue };
+        for peer in self.channel.peers.places() {
+            let Some(to) = self.channel.peers.get(peer).filter(|to| to.is_up()) else { continue };
             if to.credits.grants.renewal() > 0 {
-                to.due |= peer::due::NOTE;
-                self.pend(peer);
+                self.channel.owe(peer, peer::due::NOTE);
             }
         }
         self.attend();
-        self.pending.is_empty()
+        self.channel.pending.is_empty()
     }
-
-    /// What there is with a peer, from now on if there was nothing; `None` for one that is not known.
-    fn peer(&mut self, peer: PeerId) -> Option<&mut Peer> {
-        let (met, is_new) = self.peers.meet(peer)?;
-        if is_new {
-            self.met += 1;
-            self.windows += usize::from(met.credits.grants.window);
-            self.granted += usize::from(met.credits.grants.outstanding());
-        }
-        Some(met)
-    }
-
-    /// Bytes of a message, or a frame in a ring, at most.
-    #[inline]
-    fn message_bytes_max(&self) -> usize {
-        HEAD_BYTES + self.config.settings.eager_bytes
-    }
-
-    /// A peer has something left to be posted.
-    #[inline]
-    fn pend(&mut self, peer: PeerId) {
-        if let Some(to) = self.peers.get(peer)
-            && !std::mem::replace(&mut to.is_pending, true)
-        {
-            self.pending.push(peer);
-        }
-    }
-}
-
-/// Settings that a fabric can do.
-fn fit(mut settings: RdmaSettings, abilities: &Abilities) -> RdmaSettings {
-    let longest = abilities.message_bytes_max;
-    settings.eager_bytes =
-        settings.eager_bytes.min(longest.saturating_sub(HEAD_BYTES + TRAILER_BYTES));
-    settings.piece_bytes = settings.piece_bytes.min(longest);
-    // A frame is found by its last bytes, and what it follows by a message behind it.
-    if !(abilities.writes_in_order && abilities.message_after_writes) {
-        settings.ring_slots = 0;
-    }
-    settings
-}
-
-fn open_pool<F: Fabric>(
-    fabric: &mut F,
-    settings: &RdmaSettings,
-) -> Result<Pool<F::Region>, String> {
-    let bytes = HEAD_BYTES + settings.eager_bytes + TRAILER_BYTES;
-    Pool::new(fabric, bytes, settings.pool_bytes)
 }
 
 #[cfg(test)]

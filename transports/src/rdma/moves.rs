@@ -5,14 +5,13 @@
 use mpi_core::one_sided::Atomic;
 use mpi_core::port::{PeerId, Sink, Token};
 
-use super::Rdma;
+use super::channel::Channel;
 use super::fabric::{Fabric, Local, NoRoom, Target};
 use super::job::Job;
 use super::peer::State;
 use super::pin::Pin;
+use super::slots::{NUMBER_BITS, Slots};
 
-/// Rails that are told of by four bits.
-pub(super) const RAILS_MAX: usize = 16;
 /// Pieces of one peer on one rail that are under way at once, and how many longest ones their bytes may be: the others
 /// wait, so that frames get through. Short ones have to be many, or a long line stands empty until they are answered.
 const PIECES_MAX: usize = 32;
@@ -41,24 +40,24 @@ impl Way {
 }
 
 /// A large message on its way.
-pub(super) struct Move<R> {
-    pub peer: PeerId,
-    pub token: Token,
-    pub way: Way,
-    pub pin: Pin<R>,
+struct Move<R> {
+    peer: PeerId,
+    token: Token,
+    way: Way,
+    pin: Pin<R>,
     /// The memory here, and where it goes to or comes from.
-    pub address: *mut u8,
-    pub len: usize,
-    pub there: Target,
+    address: *mut u8,
+    len: usize,
+    there: Target,
     /// How it is cut, and which rails it takes.
-    pub piece_bytes: usize,
-    pub pieces: usize,
-    pub rails: usize,
-    pub first_rail: usize,
+    piece_bytes: usize,
+    pieces: usize,
+    rails: usize,
+    first_rail: usize,
     /// Pieces posted, and those of them that are not over.
-    pub posted: usize,
-    pub open: usize,
-    pub has_failed: bool,
+    posted: usize,
+    open: usize,
+    has_failed: bool,
 }
 
 impl<R> Move<R> {
@@ -74,33 +73,43 @@ impl<R> Move<R> {
     }
 }
 
-impl<F: Fabric> Rdma<F> {
-    /// Rails in use.
-    pub(super) fn rails(&self) -> usize {
-        self.abilities.rails.clamp(1, RAILS_MAX)
+/// The large messages on their way.
+pub(super) struct Moves<F: Fabric> {
+    all: Slots<Move<F::Region>>,
+}
+
+impl<F: Fabric> Default for Moves<F> {
+    fn default() -> Moves<F> {
+        Moves { all: Slots::default() }
+    }
+}
+
+impl<F: Fabric> Moves<F> {
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// Begins a move between pinned memory of this process and a place at the peer. The memory stays registered if
     /// there are too many.
-    pub(super) fn start_move(
+    pub(super) fn start(
         &mut self,
         (peer, token): (PeerId, Token),
         way: Way,
         pin: Pin<F::Region>,
         (address, len): (*mut u8, usize),
         there: Target,
+        channel: &mut Channel<F>,
     ) -> Result<(), Pin<F::Region>> {
-        let piece_bytes = self.config.settings.piece_bytes;
+        let piece_bytes = channel.config.settings.piece_bytes;
         let pieces = len.div_ceil(piece_bytes);
-        let rails = self.rails().min(pieces);
+        let rails = channel.rails().min(pieces);
         let way = match way {
-            Way::Write(number) => {
-                Way::Write(number | (rails as u32 - 1) << super::slots::NUMBER_BITS)
-            }
+            Way::Write(number) => Way::Write(number | (rails as u32 - 1) << NUMBER_BITS),
             other => other,
         };
-        let own = self.config.rank as usize;
-        let Some(to) = self.peers.get(peer) else { return Err(pin) };
+        let own = channel.config.rank as usize;
+        let Some(to) = channel.peers.get(peer) else { return Err(pin) };
         // By both ranks: what one process sends to several peers at once, or they to it, takes different rails.
         let first_rail = (to.next_transfer as usize).wrapping_add(own + to.rank as usize);
         to.next_transfer += 1;
@@ -121,28 +130,28 @@ impl<F: Fabric> Rdma<F> {
             open,
             has_failed: false,
         };
-        let number = self.moves.insert(new).map_err(|new| new.pin)?;
+        let number = self.all.insert(new).map_err(|new| new.pin)?;
         to.moves.waiting.push_back(number);
-        self.counters.moves_max = self.counters.moves_max.max(self.moves.len() as u64);
+        channel.counters.moves_max = channel.counters.moves_max.max(self.all.len() as u64);
         Ok(())
     }
 
     /// Posts pieces of moves, as many as there is room for.
-    pub(super) fn post_moves(&mut self, peer: PeerId) {
-        let rails = self.rails();
-        let bytes_max = LONGEST_MAX * self.config.settings.piece_bytes * rails;
+    pub(super) fn post(&mut self, peer: PeerId, channel: &mut Channel<F>) {
+        let rails = channel.rails();
+        let bytes_max = LONGEST_MAX * channel.config.settings.piece_bytes * rails;
         let mut refused = 0;
-        while let Some(to) = self.peers.get(peer)
+        while let Some(to) = channel.peers.get(peer)
             && refused < to.moves.waiting.len().min(TURNS)
             && to.moves.under_way < PIECES_MAX * rails
             && to.moves.bytes < bytes_max
             && let Some(number) = to.moves.waiting.pop_front()
         {
-            let Some(one) = self.moves.get(number) else { continue };
+            let Some(one) = self.all.get(number) else { continue };
             let turn = to.moves.waiting.len().min(TURNS - 1);
-            let posted = match one.must_wait(self.abilities.message_after_writes) {
+            let posted = match one.must_wait(channel.abilities.message_after_writes) {
                 true => Err(NoRoom),
-                false => post_piece(&mut self.fabric, one, number, rails),
+                false => post_piece(&mut channel.fabric, one, number, rails),
             };
             match posted {
                 Err(NoRoom) => {
@@ -165,14 +174,20 @@ impl<F: Fabric> Rdma<F> {
     }
 
     /// A piece of a move is over.
-    pub(super) fn end_piece<S: Sink>(&mut self, number: u32, is_done: bool, sink: &mut S) {
-        let Some(one) = self.moves.get(number) else { return };
+    pub(super) fn end_piece<S: Sink>(
+        &mut self,
+        number: u32,
+        is_done: bool,
+        channel: &mut Channel<F>,
+        sink: &mut S,
+    ) {
+        let Some(one) = self.all.get(number) else { return };
         one.open -= 1;
         one.has_failed |= !is_done;
         let (peer, is_out, weight) = (one.peer, one.way.is_out(), one.weight());
         let is_over = one.open == 0 && (one.posted == one.pieces || one.has_failed);
         let is_whole = is_over && !one.has_failed;
-        if let Some(to) = self.peers.get(peer) {
+        if let Some(to) = channel.peers.get(peer) {
             to.moves.under_way -= 1;
             to.moves.bytes -= weight;
             if is_out {
@@ -180,36 +195,36 @@ impl<F: Fabric> Rdma<F> {
                 to.has_failed |= !is_done;
             }
         }
-        if is_over && let Some(one) = self.moves.remove(number) {
-            self.pins.unpin(&mut self.fabric, one.pin);
+        if is_over && let Some(one) = self.all.remove(number) {
+            channel.unpin(one.pin);
             match is_out {
                 true if is_whole => sink.sent(one.token),
                 false if is_whole => sink.landed(peer, one.token),
                 _ => {}
             }
         }
-        let Some(to) = self.peers.get(peer) else { return };
+        let Some(to) = channel.peers.get(peer) else { return };
         if to.state == State::Up {
             if !to.moves.waiting.is_empty() {
-                self.pend(peer);
+                channel.pend(peer);
             }
         } else if to.moves.under_way == 0 {
-            self.tell_end(peer);
+            channel.tell_end(peer);
         }
     }
 
     /// Drops the moves of a peer that is gone; those of which pieces are under way end with these.
-    pub(super) fn drop_moves(&mut self, peer: PeerId) {
-        if let Some(to) = self.peers.get(peer) {
+    pub(super) fn drop_of(&mut self, peer: PeerId, channel: &mut Channel<F>) {
+        if let Some(to) = channel.peers.get(peer) {
             to.moves.waiting.clear();
         }
-        for number in self.moves.find(|one| one.peer == peer) {
-            let Some(one) = self.moves.get(number) else { continue };
+        for number in self.all.find(|one| one.peer == peer) {
+            let Some(one) = self.all.get(number) else { continue };
             one.has_failed = true;
             if one.open == 0
-                && let Some(one) = self.moves.remove(number)
+                && let Some(one) = self.all.remove(number)
             {
-                self.pins.unpin(&mut self.fabric, one.pin);
+                channel.unpin(one.pin);
             }
         }
     }

@@ -20,12 +20,13 @@ impl<F: Fabric> Rdma<F> {
     ) -> Result<(), NotBegun> {
         let (UserBuffer(address), len) = here;
         let access = Access::Local;
-        let is_up = self.peers.look(peer).is_some_and(|to| to.is_up() && to.state == State::Up);
+        let is_up =
+            self.channel.peers.look(peer).is_some_and(|to| to.is_up() && to.state == State::Up);
         if !is_up || there.memory.kind != F::OFFER {
             return Err(NotBegun::Full);
         }
         // SAFETY: the memory is the transport's until the sink has heard of its end, and pinned no longer than that.
-        let pin = unsafe { self.pins.pin(&mut self.fabric, address, len, access) };
+        let pin = unsafe { self.channel.pins.pin(&mut self.channel.fabric, address, len, access) };
         let pin = pin.map_err(|refusal| match refusal {
             // As soon as other transfers are over.
             Refusal::Limit(_) if !self.moves.is_empty() => NotBegun::Full,
@@ -34,11 +35,12 @@ impl<F: Fabric> Rdma<F> {
         let [base, key] = there.memory.words;
         let target = Target { address: base.wrapping_add(there.offset), key };
         let run = (address, len);
-        if let Err(pin) = self.start_move((peer, token), way, pin, run, target) {
-            self.pins.unpin(&mut self.fabric, pin);
+        if let Err(pin) = self.moves.start((peer, token), way, pin, run, target, &mut self.channel)
+        {
+            self.channel.unpin(pin);
             return Err(NotBegun::Full);
         }
-        self.pend(peer);
+        self.channel.pend(peer);
         self.attend();
         Ok(())
     }
@@ -46,24 +48,26 @@ impl<F: Fabric> Rdma<F> {
 
 impl<F: Fabric> Rma for Rdma<F> {
     fn reach(&mut self, peer: PeerId) -> Option<Reach> {
-        let is_up = self.peers.look(peer).is_some_and(|to| to.is_up() && to.state == State::Up);
-        let (gets, changes) = (self.abilities.reads, self.abilities.atomics);
+        let is_up =
+            self.channel.peers.look(peer).is_some_and(|to| to.is_up() && to.state == State::Up);
+        let (gets, changes) = (self.channel.abilities.reads, self.channel.abilities.atomics);
         is_up.then_some(Reach { gets, changes })
     }
 
     fn expose(&mut self, memory: UserBuffer, len: usize) -> Result<(Exposure, Offer), String> {
         let UserBuffer(address) = memory;
         // SAFETY: it is the caller's word that the memory stays until it is concealed.
-        let pin = unsafe { self.pins.pin(&mut self.fabric, address, len, Access::All) };
+        let pin =
+            unsafe { self.channel.pins.pin(&mut self.channel.fabric, address, len, Access::All) };
         let pin = pin.map_err(Refusal::why)?;
-        let Target { address, key } = pin.target(&self.fabric, address);
+        let Target { address, key } = pin.target(&self.channel.fabric, address);
         match self.exposed.insert(pin) {
             Ok(number) => {
                 let offer = Offer { kind: F::OFFER, words: [address, key] };
                 Ok((Exposure(number.into()), offer))
             }
             Err(pin) => {
-                self.pins.unpin(&mut self.fabric, pin);
+                self.channel.unpin(pin);
                 Err("there are too many pieces of memory that peers may reach; open fewer"
                     .to_owned())
             }
@@ -73,7 +77,7 @@ impl<F: Fabric> Rma for Rdma<F> {
     fn conceal(&mut self, exposure: Exposure) {
         let number = u32::try_from(exposure.0).ok();
         if let Some(pin) = number.and_then(|number| self.exposed.remove(number)) {
-            self.pins.unpin(&mut self.fabric, pin);
+            self.channel.unpin(pin);
         }
     }
 
@@ -112,7 +116,8 @@ impl<F: Fabric> Rma for Rdma<F> {
 
     fn flush(&mut self, peer: PeerId) -> bool {
         self.attend();
-        self.peers
+        self.channel
+            .peers
             .look(peer)
             .is_none_or(|to| to.moves.waiting.is_empty() && to.moves.under_way == 0)
     }

@@ -8,14 +8,15 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::header::{HEADER_BYTES, Header};
 use mpi_core::port::{Activity, PeerId, Sink};
 
+use super::Rdma;
+use super::channel::{Channel, Event};
 use super::envelope::{ENVELOPE_BYTES, Envelope, Kind, RingPlace, STARVES, YIELD};
 use super::fabric::{Completion, Fabric, Work};
 use super::job::Job;
-use super::peer::{Link, State, due};
+use super::peer::{State, due};
 use super::pool::Buffer;
 use super::ring::{Next, RingOut};
 use super::transfers::Ahead;
-use super::{Event, Rdma};
 
 /// Why a peer is not believed any more.
 pub(super) type Breach = &'static str;
@@ -37,10 +38,10 @@ impl<F: Fabric> Rdma<F> {
     /// Takes in what has come, and does what is due (see [`mpi_core::port::Transport::poll`]).
     #[inline]
     pub(super) fn poll_fabric<S: Sink>(&mut self, sink: &mut S) -> Activity {
-        self.polls += 1;
+        self.channel.polls += 1;
         let mut busy = self.look_at_rings(sink);
         let mut news = std::mem::take(&mut self.news);
-        self.fabric.poll(&mut news);
+        self.channel.fabric.poll(&mut news);
         let was_quiet = news.is_empty();
         busy |= !was_quiet;
         for completion in news.drain(..) {
@@ -51,12 +52,12 @@ impl<F: Fabric> Rdma<F> {
         if !self.leavers.is_empty() {
             self.end_farewells(was_quiet);
         }
-        self.answer_all();
-        if !self.pending.is_empty() {
+        self.channel.answer_all();
+        if !self.channel.pending.is_empty() {
             self.attend();
         }
-        self.top_up();
-        if !self.events.is_empty() {
+        self.channel.top_up();
+        if !self.channel.events.is_empty() {
             busy = true;
             self.tell(sink);
         }
@@ -66,7 +67,7 @@ impl<F: Fabric> Rdma<F> {
     /// Tells the sink what has happened.
     #[cold]
     fn tell<S: Sink>(&mut self, sink: &mut S) {
-        for event in std::mem::take(&mut self.events) {
+        for event in std::mem::take(&mut self.channel.events) {
             match event {
                 Event::Down(peer, why) => sink.peer_down(peer, why),
                 Event::Sent(token) => sink.sent(token),
@@ -78,7 +79,7 @@ impl<F: Fabric> Rdma<F> {
     #[inline]
     fn look_at_rings<S: Sink>(&mut self, sink: &mut S) -> bool {
         let (mut busy, mut place) = (false, 0);
-        while let Some(ring) = self.rings.get(place) {
+        while let Some(ring) = self.channel.rings.get(place) {
             if ring.look() != Next::Nothing {
                 let peer = ring.peer;
                 busy |= self.drain(peer, None, sink);
@@ -96,14 +97,16 @@ impl<F: Fabric> Rdma<F> {
         until: Option<u16>,
         sink: &mut S,
     ) -> bool {
-        let mut budget = self.config.settings.ring_slots;
+        let mut budget = self.channel.config.settings.ring_slots;
         let mut busy = false;
         while budget > 0 {
-            let Some(from) = self.peers.get(peer) else { break };
+            let Some(from) = self.channel.peers.get(peer) else { break };
             if until == Some(from.next_in) || from.state != State::Up {
                 break;
             }
-            let Some(ring) = from.rings.own.and_then(|place| self.rings.get(place)) else { break };
+            let Some(ring) = from.rings.own.and_then(|place| self.channel.rings.get(place)) else {
+                break;
+            };
             let expected = from.next_in;
             let taken = match ring.look() {
                 Next::Nothing => break,
@@ -122,13 +125,13 @@ impl<F: Fabric> Rdma<F> {
                 },
             };
             (busy, budget) = (true, budget - 1);
-            self.counters.ring_frames_in += 1;
+            self.channel.counters.ring_frames_in += 1;
             if let Err(breach) = taken {
                 self.distrust(peer, breach);
                 break;
             }
-            let place = self.peers.get(peer).and_then(|from| from.rings.own);
-            if let Some(ring) = place.and_then(|place| self.rings.get_mut(place)) {
+            let place = self.channel.peers.get(peer).and_then(|from| from.rings.own);
+            if let Some(ring) = place.and_then(|place| self.channel.rings.get_mut(place)) {
                 ring.free();
             }
         }
@@ -141,13 +144,13 @@ impl<F: Fabric> Rdma<F> {
         match completion {
             Completion::Received { peer, work, len } => {
                 let Job::Posted(buffer) = Job::from_work(work) else { return };
-                self.counters.messages_in += 1;
+                self.channel.counters.messages_in += 1;
                 match self.take_message(peer, buffer, len, sink) {
-                    Ok(Taken::Over) => self.post_again(buffer),
+                    Ok(Taken::Over) => self.channel.post_again(buffer),
                     Ok(Taken::Kept) => {}
                     Err(breach) => {
                         self.distrust(peer, breach);
-                        self.post_again(buffer);
+                        self.channel.post_again(buffer);
                     }
                 }
             }
@@ -155,19 +158,19 @@ impl<F: Fabric> Rdma<F> {
             Completion::Failed(work) => self.end_work(work, false, sink),
             Completion::Written { peer, immediate, work } => {
                 if let Some(Job::Posted(buffer)) = work.map(Job::from_work) {
-                    self.post_again(buffer);
+                    self.channel.post_again(buffer);
                 }
-                if let Err(breach) = self.end_landing(peer, immediate, sink) {
+                if let Err(breach) = self.landings.end(peer, immediate, &mut self.channel, sink) {
                     self.distrust(peer, breach);
                 }
             }
             Completion::Unused(work) => {
                 if let Job::Posted(buffer) = Job::from_work(work) {
-                    self.posted -= 1;
-                    self.pool.give(&mut self.fabric, buffer);
+                    self.channel.posted -= 1;
+                    self.channel.pool.give(&mut self.channel.fabric, buffer);
                 }
             }
-            Completion::Up(peer) => self.come_up(peer),
+            Completion::Up(peer) => self.channel.come_up(peer),
             Completion::Down(peer, how) => {
                 // What it has written before lies there, perhaps behind a message that has just been taken.
                 self.drain(peer, None, sink);
@@ -179,34 +182,25 @@ impl<F: Fabric> Rdma<F> {
         }
     }
 
-    /// There is a connection.
-    fn come_up(&mut self, peer: PeerId) {
-        if let Some(to) = self.peer(peer).filter(|to| to.state == State::Up) {
-            to.link = Link::Up;
-            self.sought.retain(|one| *one != peer);
-            self.pend(peer);
-        }
-    }
-
     /// A piece of work is over.
     #[inline]
     fn end_work<S: Sink>(&mut self, work: Work, is_done: bool, sink: &mut S) {
         match Job::from_work(work) {
             Job::Message { peer, buffer, carries } => {
                 if let Some(buffer) = buffer {
-                    self.pool.give(&mut self.fabric, buffer);
+                    self.channel.pool.give(&mut self.channel.fabric, buffer);
                 }
-                let Some(to) = self.peers.get(peer) else { return };
+                let Some(to) = self.channel.peers.get(peer) else { return };
                 if carries {
                     to.carried -= 1;
                     to.has_failed |= !is_done;
                 }
             }
             Job::Posted(buffer) => {
-                self.posted -= 1;
-                self.pool.give(&mut self.fabric, buffer);
+                self.channel.posted -= 1;
+                self.channel.pool.give(&mut self.channel.fabric, buffer);
             }
-            Job::Move(number) => self.end_piece(number, is_done, sink),
+            Job::Move(number) => self.moves.end_piece(number, is_done, &mut self.channel, sink),
         }
     }
 
@@ -219,29 +213,30 @@ impl<F: Fabric> Rdma<F> {
         len: usize,
         sink: &mut S,
     ) -> Result<Taken, Breach> {
-        if len > self.pool.buffer_bytes() {
+        if len > self.channel.pool.buffer_bytes() {
             return Err(SHORT);
         }
-        let Some(local) = self.pool.local(buffer, len) else { return Ok(Taken::Over) };
+        let Some(local) = self.channel.pool.local(buffer, len) else { return Ok(Taken::Over) };
         let envelope = read_envelope(local.address, len)?;
-        let from = match self.peers.get(peer) {
+        let from = match self.channel.peers.get(peer) {
             Some(from) => from,
-            None => self.peer(peer).ok_or(DISORDER)?,
+            None => self.channel.peer(peer).ok_or(DISORDER)?,
         };
         if from.state != State::Up {
             return Ok(Taken::Over);
         }
         if envelope.sequence != from.next_in {
             self.drain(peer, Some(envelope.sequence), sink);
-            let Some(from) = self.peers.get(peer).filter(|from| from.state == State::Up) else {
+            let Some(from) = self.channel.peers.get(peer).filter(|from| from.state == State::Up)
+            else {
                 return Ok(Taken::Over);
             };
             if envelope.sequence != from.next_in {
-                return self.keep_ahead(peer, Ahead { envelope, buffer, len });
+                return self.channel.keep_ahead(peer, Ahead { envelope, buffer, len });
             }
         }
         self.take_next(peer, envelope, (local.address, len), sink)?;
-        if !self.abilities.tells_in_order {
+        if !self.channel.abilities.tells_in_order {
             self.take_ahead(peer, sink)?;
         }
         Ok(Taken::Over)
@@ -257,15 +252,15 @@ impl<F: Fabric> Rdma<F> {
         sink: &mut S,
     ) -> Result<(), Breach> {
         if envelope.kind.is_counted()
-            && let Some(from) = self.peers.get(peer)
+            && let Some(from) = self.channel.peers.get(peer)
         {
             if !from.credits.grants.consume() {
                 return Err(TOO_MANY);
             }
             from.rings.talk += 1;
             let talk = from.rings.talk;
-            self.granted -= 1;
-            self.consider_ring(peer, talk);
+            self.channel.granted -= 1;
+            self.channel.consider_ring(peer, talk);
         }
         let at = at.wrapping_add(ENVELOPE_BYTES);
         self.take_in(peer, envelope, (at, len - ENVELOPE_BYTES), sink)
@@ -280,8 +275,8 @@ impl<F: Fabric> Rdma<F> {
         (at, len): (*const u8, usize),
         sink: &mut S,
     ) -> Result<(), Breach> {
-        let polls = self.polls;
-        let Some(from) = self.peers.get(peer) else { return Ok(()) };
+        let polls = self.channel.polls;
+        let Some(from) = self.channel.peers.get(peer) else { return Ok(()) };
         from.next_in = from.next_in.wrapping_add(1);
         from.heard_at = polls;
         if !from.credits.allowance.learn(envelope.granted) {
@@ -293,10 +288,10 @@ impl<F: Fabric> Rdma<F> {
             return Err("it has read more than was written");
         }
         if !std::mem::replace(&mut from.is_heard, true) {
-            self.heard.push(peer);
+            self.channel.heard.push(peer);
         }
         if envelope.flags != 0 {
-            self.heed(peer, envelope.flags);
+            self.channel.heed(peer, envelope.flags);
         }
         if envelope.kind == Kind::Frame {
             if len < HEADER_BYTES {
@@ -325,46 +320,47 @@ impl<F: Fabric> Rdma<F> {
         match kind {
             Kind::Piece => return self.take_piece(peer, content, sink),
             Kind::RingOpen => {
-                let max = self.message_bytes_max();
+                let max = self.channel.message_bytes_max();
                 let place = RingPlace::from_bytes(&small(content));
                 let ring = place.and_then(|place| RingOut::new(place, max));
                 let ring = ring.ok_or("the ring that it tells of is none")?;
-                if let Some(from) = self.peers.get(peer) {
+                if let Some(from) = self.channel.peers.get(peer) {
                     from.rings.out = Some(ring);
                 }
             }
             Kind::RingClose => {
-                if let Some(from) = self.peers.get(peer)
+                if let Some(from) = self.channel.peers.get(peer)
                     && from.rings.out.take().is_some()
                 {
-                    from.due |= due::RING_CLOSED;
-                    self.pend(peer);
+                    self.channel.owe(peer, due::RING_CLOSED);
                 }
             }
-            Kind::RingClosed => self.close_ring(peer),
+            Kind::RingClosed => self.channel.close_ring(peer),
             Kind::Returned => {
                 let total = <[u8; 2]>::try_from(&small(content)[..]).map_err(|_| SHORT)?;
-                let Some(from) = self.peers.get(peer) else { return Ok(()) };
+                let Some(from) = self.channel.peers.get(peer) else { return Ok(()) };
                 let returned = from.credits.grants.take_back(u16::from_le_bytes(total));
-                self.granted -= usize::from(returned.ok_or("it gives back what it does not have")?);
+                self.channel.granted -=
+                    usize::from(returned.ok_or("it gives back what it does not have")?);
             }
-            Kind::Goodbye => self.put_off_farewell(peer),
+            // What it has written before may stand in the completion queue of another device, which was not
+            // looked at yet.
+            Kind::Goodbye => self.leavers.push((peer, self.channel.polls)),
             Kind::Note | Kind::Frame => {}
         }
         Ok(())
     }
+}
 
+impl<F: Fabric> Channel<F> {
     /// What the flags of an envelope ask for.
     #[cold]
     fn heed(&mut self, peer: PeerId, flags: u8) {
         if flags & STARVES != 0 {
             self.grant_more(peer);
         }
-        if flags & YIELD != 0
-            && let Some(from) = self.peers.get(peer)
-        {
-            from.due |= due::RETURN;
-            self.pend(peer);
+        if flags & YIELD != 0 {
+            self.owe(peer, due::RETURN);
         }
     }
 
@@ -376,8 +372,7 @@ impl<F: Fabric> Rdma<F> {
             from.is_heard = false;
             let ring = from.rings.own.and_then(|place| self.rings.get(place));
             if from.credits.grants.is_owed() || ring.is_some_and(|ring| ring.is_owed()) {
-                from.due |= due::NOTE;
-                self.pend(peer);
+                self.owe(peer, due::NOTE);
             }
         }
     }

@@ -9,17 +9,18 @@ use mpi_core::port::{ADVERT_BYTES, Advert, Landing, Offer, PeerId, Pulled, Sink,
 use mpi_core::settings::RdmaRendezvous;
 
 use super::Rdma;
+use super::channel::Channel;
 use super::fabric::{Access, Fabric, Refusal, Target};
 use super::moves::Way;
 use super::peer::State;
 use super::pin::Pin;
 use super::receive::Breach;
-use super::slots::NUMBER_BITS;
+use super::slots::{NUMBER_BITS, Slots};
 use crate::fields::word;
 
 /// A landing that a peer may write.
-pub(super) struct Awaited<R> {
-    pub peer: PeerId,
+struct Awaited<R> {
+    peer: PeerId,
     token: Token,
     len: u64,
     pin: Pin<R>,
@@ -44,7 +45,79 @@ fn advert_bytes(target: Target, number: u32) -> [u8; ADVERT_BYTES] {
     bytes
 }
 
-impl<F: Fabric> Rdma<F> {
+/// The landings that peers may write.
+pub(super) struct Landings<F: Fabric> {
+    all: Slots<Awaited<F::Region>>,
+}
+
+impl<F: Fabric> Default for Landings<F> {
+    fn default() -> Landings<F> {
+        Landings { all: Slots::default() }
+    }
+}
+
+impl<F: Fabric> Landings<F> {
+    /// A peer tells the end of its writing, on one rail.
+    pub(super) fn end<S: Sink>(
+        &mut self,
+        peer: PeerId,
+        immediate: u32,
+        channel: &mut Channel<F>,
+        sink: &mut S,
+    ) -> Result<(), Breach> {
+        if channel.peers.get(peer).is_none_or(|from| from.state != State::Up) {
+            return Ok(());
+        }
+        let (number, rails) =
+            (immediate & ((1 << NUMBER_BITS) - 1), (immediate >> NUMBER_BITS) + 1);
+        let one = self.all.get(number).filter(|one| one.peer == peer);
+        let one = one.ok_or("it has written what nobody waits for")?;
+        one.ends += 1;
+        if one.ends < rails {
+            return Ok(());
+        }
+        let Some(Awaited { token, len, pin, .. }) = self.all.remove(number) else {
+            return Ok(());
+        };
+        channel.awaiting -= 1;
+        channel.unpin(pin);
+        let header = Header { kind: FrameKind::Data as u8, context: token.0, ..Header::default() };
+        if let Landing::User(_) = sink.begin(peer, &header, len) {
+            sink.landed(peer, token);
+        }
+        Ok(())
+    }
+
+    /// What was to be written to a landing comes another way.
+    pub(super) fn give_up(&mut self, peer: PeerId, token: Token, channel: &mut Channel<F>) {
+        if !self.all.is_empty() {
+            for pin in self.take(|one| one.peer == peer && one.token == token, channel) {
+                channel.unpin(pin);
+            }
+        }
+    }
+
+    /// A peer that is lost is to write nowhere any more. Where the fabric has no queue pair that is broken with it,
+    /// only the end of the registration stops what is under way.
+    pub(super) fn shut_out(&mut self, peer: PeerId, channel: &mut Channel<F>) {
+        for pin in self.take(|one| one.peer == peer, channel) {
+            channel.pins.unpin_for_good(&mut channel.fabric, pin);
+        }
+    }
+
+    /// Takes back the memory of landings to which nothing is written any more.
+    fn take(
+        &mut self,
+        is_meant: impl Fn(&Awaited<F::Region>) -> bool,
+        channel: &mut Channel<F>,
+    ) -> Vec<Pin<F::Region>> {
+        let numbers = self.all.find(is_meant);
+        channel.awaiting -= numbers.len();
+        numbers.into_iter().filter_map(|one| self.all.remove(one)).map(|one| one.pin).collect()
+    }
+}
+
+impl<F: Fabric> Channel<F> {
     /// Registers memory of the program for a peer that is connected, if that pays.
     fn pin(
         &mut self,
@@ -68,7 +141,9 @@ impl<F: Fabric> Rdma<F> {
             }
         }
     }
+}
 
+impl<F: Fabric> Rdma<F> {
     /// Where the bytes that a peer is asked for are wanted (see [`mpi_core::port::Transport::advertise`]).
     pub(super) fn await_write(
         &mut self,
@@ -78,18 +153,18 @@ impl<F: Fabric> Rdma<F> {
         token: Token,
     ) -> Option<Advert> {
         let (address, _) = landing.as_contiguous().filter(|(_, room)| *room >= len)?;
-        self.end_awaiting(peer, token);
-        let pin = self.pin(peer, address, len, Access::Write)?;
-        let target = pin.target(&self.fabric, address);
-        let number = match self.awaited.insert(Awaited { peer, token, len, pin, ends: 0 }) {
+        self.landings.give_up(peer, token, &mut self.channel);
+        let pin = self.channel.pin(peer, address, len, Access::Write)?;
+        let target = pin.target(&self.channel.fabric, address);
+        let number = match self.landings.all.insert(Awaited { peer, token, len, pin, ends: 0 }) {
             Ok(number) => number,
             Err(one) => {
-                self.pins.unpin(&mut self.fabric, one.pin);
+                self.channel.unpin(one.pin);
                 return None;
             }
         };
-        self.awaiting += 1;
-        self.top_up();
+        self.channel.awaiting += 1;
+        self.channel.top_up();
         Some(Advert { kind: F::OFFER, bytes: advert_bytes(target, number) })
     }
 
@@ -109,83 +184,28 @@ impl<F: Fabric> Rdma<F> {
         if advert.kind != F::OFFER {
             return false;
         }
-        let Some(pin) = self.pin(peer, from, len, Access::Local) else { return false };
+        let Some(pin) = self.channel.pin(peer, from, len, Access::Local) else { return false };
         let (target, run) = (Target { address, key }, (from.cast_mut(), len as usize));
-        if let Err(pin) = self.start_move((peer, token), Way::Write(number), pin, run, target) {
-            self.pins.unpin(&mut self.fabric, pin);
+        if let Err(pin) =
+            self.moves.start((peer, token), Way::Write(number), pin, run, target, &mut self.channel)
+        {
+            self.channel.unpin(pin);
             return false;
         }
-        self.counters.written += 1;
+        self.channel.counters.written += 1;
         true
-    }
-
-    /// A peer tells the end of its writing, on one rail.
-    pub(super) fn end_landing<S: Sink>(
-        &mut self,
-        peer: PeerId,
-        immediate: u32,
-        sink: &mut S,
-    ) -> Result<(), Breach> {
-        if self.peers.get(peer).is_none_or(|from| from.state != State::Up) {
-            return Ok(());
-        }
-        let (number, rails) =
-            (immediate & ((1 << NUMBER_BITS) - 1), (immediate >> NUMBER_BITS) + 1);
-        let one = self.awaited.get(number).filter(|one| one.peer == peer);
-        let one = one.ok_or("it has written what nobody waits for")?;
-        one.ends += 1;
-        if one.ends < rails {
-            return Ok(());
-        }
-        let Some(Awaited { token, len, pin, .. }) = self.awaited.remove(number) else {
-            return Ok(());
-        };
-        self.awaiting -= 1;
-        self.pins.unpin(&mut self.fabric, pin);
-        let header = Header { kind: FrameKind::Data as u8, context: token.0, ..Header::default() };
-        if let Landing::User(_) = sink.begin(peer, &header, len) {
-            sink.landed(peer, token);
-        }
-        Ok(())
-    }
-
-    /// What was to be written to a landing comes another way.
-    pub(super) fn end_awaiting(&mut self, peer: PeerId, token: Token) {
-        if !self.awaited.is_empty() {
-            for pin in self.take_awaited(|one| one.peer == peer && one.token == token) {
-                self.pins.unpin(&mut self.fabric, pin);
-            }
-        }
-    }
-
-    /// A peer that is lost is to write nowhere any more. Where the fabric has no queue pair that is broken with it,
-    /// only the end of the registration stops what is under way.
-    pub(super) fn shut_out(&mut self, peer: PeerId) {
-        for pin in self.take_awaited(|one| one.peer == peer) {
-            self.pins.unpin_for_good(&mut self.fabric, pin);
-        }
-    }
-
-    /// Takes back the memory of landings to which nothing is written any more.
-    fn take_awaited(
-        &mut self,
-        is_meant: impl Fn(&Awaited<F::Region>) -> bool,
-    ) -> Vec<Pin<F::Region>> {
-        let numbers = self.awaited.find(is_meant);
-        self.awaiting -= numbers.len();
-        numbers.into_iter().filter_map(|one| self.awaited.remove(one)).map(|one| one.pin).collect()
     }
 
     /// How a peer could read a message (see [`mpi_core::port::Transport::offer`]).
     pub(super) fn offer_read(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
-        let wish = self.config.settings.rendezvous;
-        if wish != RdmaRendezvous::Read || !self.abilities.reads {
+        let wish = self.channel.config.settings.rendezvous;
+        if wish != RdmaRendezvous::Read || !self.channel.abilities.reads {
             return Offer::default();
         }
-        let Some(pin) = self.pin(peer, address, len, Access::Read) else {
+        let Some(pin) = self.channel.pin(peer, address, len, Access::Read) else {
             return Offer::default();
         };
-        let target = pin.target(&self.fabric, address);
+        let target = pin.target(&self.channel.fabric, address);
         let words = [target.address, target.key];
         self.offered.push(Offered { peer, words, pin });
         Offer { kind: F::OFFER, words }
@@ -198,7 +218,7 @@ impl<F: Fabric> Rdma<F> {
             && let Some(place) = self.offered.iter().position(is_meant)
         {
             let one = self.offered.swap_remove(place);
-            self.pins.unpin(&mut self.fabric, one.pin);
+            self.channel.unpin(one.pin);
         }
     }
 
@@ -212,20 +232,23 @@ impl<F: Fabric> Rdma<F> {
         token: Token,
     ) -> Pulled {
         let run = to.as_contiguous().filter(|(_, room)| *room >= len);
-        let (Some((into, _)), true) = (run, self.abilities.reads && offer.kind == F::OFFER) else {
+        let (Some((into, _)), true) = (run, self.channel.abilities.reads && offer.kind == F::OFFER)
+        else {
             return Pulled::Unavailable;
         };
-        let Some(pin) = self.pin(peer, into, len, Access::Local) else {
+        let Some(pin) = self.channel.pin(peer, into, len, Access::Local) else {
             return Pulled::Unavailable;
         };
         let [address, key] = offer.words;
         let (target, run) = (Target { address, key }, (into, len as usize));
-        if let Err(pin) = self.start_move((peer, token), Way::Read, pin, run, target) {
-            self.pins.unpin(&mut self.fabric, pin);
+        if let Err(pin) =
+            self.moves.start((peer, token), Way::Read, pin, run, target, &mut self.channel)
+        {
+            self.channel.unpin(pin);
             return Pulled::Unavailable;
         }
-        self.counters.read += 1;
-        self.pend(peer);
+        self.channel.counters.read += 1;
+        self.channel.pend(peer);
         self.attend();
         Pulled::Begun
     }

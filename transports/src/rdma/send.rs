@@ -7,16 +7,13 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::header::Header;
 use mpi_core::port::{Body, Full, PeerId};
 
-use super::Rdma;
+use super::channel::{Channel, INLINE_MAX};
 use super::envelope::{ENVELOPE_BYTES, Envelope, Kind, STARVES, YIELD};
 use super::fabric::{Fabric, Local};
 use super::job::Job;
 use super::peer::{Link, Peer, State, due};
 use super::pool::Buffer;
 use super::ring::{RingIn, TRAILER_BYTES};
-
-/// Bytes of a message that is put together on the stack at most.
-pub(super) const INLINE_MAX: usize = 256;
 
 /// What a message is made of, but for its envelope.
 pub(super) struct Content<'a, 'b> {
@@ -66,7 +63,7 @@ impl Content<'_, '_> {
     }
 }
 
-impl<F: Fabric> Rdma<F> {
+impl<F: Fabric> Channel<F> {
     /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
     #[inline]
     pub(super) fn send_frame(
@@ -189,8 +186,7 @@ impl<F: Fabric> Rdma<F> {
         if let Some(to) = self.peers.get(peer)
             && to.credits.allowance.starve()
         {
-            to.due |= due::NOTE;
-            self.pend(peer);
+            self.owe(peer, due::NOTE);
         }
         Err(Full)
     }

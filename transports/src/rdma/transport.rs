@@ -12,22 +12,22 @@ use super::peer::Peer;
 
 impl<F: Fabric> Transport for Rdma<F> {
     fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
-        self.peers.add(peer, name.rank);
-        self.fabric.add_peer(peer, name);
+        self.channel.peers.add(peer, name.rank);
+        self.channel.fabric.add_peer(peer, name);
     }
 
     #[inline]
     fn caps(&self, _: PeerId) -> Caps {
-        Caps { frame_bytes_max: self.config.settings.eager_bytes, name: F::NAME }
+        Caps { frame_bytes_max: self.channel.config.settings.eager_bytes, name: F::NAME }
     }
 
     #[inline]
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
-        self.send_frame(peer, header, body)
+        self.channel.send_frame(peer, header, body)
     }
 
     fn has_room(&mut self, peer: PeerId, _: u64, _: bool) -> bool {
-        self.peers.get(peer).is_some_and(|to| {
+        self.channel.peers.get(peer).is_some_and(|to| {
             let has_slot = to.rings.out.is_some_and(|ring| ring.has_room());
             to.is_up() && (has_slot || to.credits.allowance.left() > 0)
         })
@@ -84,12 +84,12 @@ impl<F: Fabric> Transport for Rdma<F> {
     }
 
     fn is_flushed(&self) -> bool {
-        self.peers.met().all(Peer::is_flushed)
-            && self.events.is_empty()
+        self.channel.peers.met().all(Peer::is_flushed)
+            && self.channel.events.is_empty()
             && self.unreached.is_empty()
     }
 
     fn is_sent(&self) -> bool {
-        self.peers.met().all(Peer::is_posted) && self.unreached.is_empty()
+        self.channel.peers.met().all(Peer::is_posted) && self.unreached.is_empty()
     }
 }

@@ -5,9 +5,10 @@ use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
 use mpi_core::port::{PeerId, Token, Why};
 
+use super::Rdma;
+use super::channel::Event;
 use super::fabric::Fabric;
 use super::peer::State;
-use super::{Event, Rdma};
 
 /// A large message that was handed over for a peer and has not begun to leave.
 pub struct Bulk {
@@ -43,35 +44,33 @@ impl<F: Fabric> Rdma<F> {
     /// A peer that has not answered for as long as the settings say. It is waited for, unless
     /// [`Rdma::withdraw`] follows before the next poll.
     pub fn late(&mut self) -> Option<PeerId> {
-        let peer = self.fabric.late()?;
-        self.peers.look(peer).is_some_and(|to| to.state == State::Up && !to.is_up()).then_some(peer)
+        let peer = self.channel.fabric.late()?;
+        self.channel
+            .peers
+            .look(peer)
+            .is_some_and(|to| to.state == State::Up && !to.is_up())
+            .then_some(peer)
     }
 
     /// Gives up a peer that is late.
     pub fn withdraw(&mut self, peer: PeerId) -> Option<Unreached> {
-        let is_meant = self.peers.look(peer).is_some_and(|to| to.state == State::Up && !to.is_up());
+        let is_meant =
+            self.channel.peers.look(peer).is_some_and(|to| to.state == State::Up && !to.is_up());
         is_meant.then(|| {
-            self.fabric.cut(peer);
+            self.channel.fabric.cut(peer);
             self.take_unreached(peer, "it has not answered".to_owned())
         })
     }
 
     /// No other network leads to a peer that was told of: the sink hears it.
     pub fn lose(&mut self, peer: PeerId, how: &str) {
-        let how = self.out_of_reach(peer, how);
-        self.events.push(Event::Down(peer, Why::Lost(how)));
-    }
-
-    /// The sentence about a peer that is not reached.
-    pub(super) fn out_of_reach(&self, peer: PeerId, how: &str) -> String {
-        let rank = self.peers.look(peer).map_or(u32::MAX, |to| to.rank);
-        let own = self.config.rank;
-        format!("rank {own} cannot reach rank {rank} by {}: {how}", F::NAME)
+        let how = self.channel.out_of_reach(peer, how);
+        self.channel.events.push(Event::Down(peer, Why::Lost(how)));
     }
 
     /// A peer that was never connected is none of this transport's any more.
     pub(super) fn take_unreached(&mut self, peer: PeerId, how: String) -> Unreached {
-        let bulk = self.take_leaving(peer);
+        let bulk = self.channel.take_leaving(peer);
         self.part(peer, None);
         Unreached { peer, how, bulk }
     }

@@ -13,24 +13,29 @@ impl<F: Fabric> Rdma<F> {
     /// What becomes readable when there is news, once [`Rdma::look_soon`] was called; `None` where who sleeps has
     /// to look again after [`Rdma::put_off`].
     pub fn news(&self) -> Option<BorrowedFd<'_>> {
-        self.fabric.news()
+        self.channel.fabric.news()
     }
 
     /// How long the next poll can be put off if no news comes; `None` when for ever.
     pub fn put_off(&self) -> Option<Duration> {
-        if self.is_awake || !self.events.is_empty() || !self.leavers.is_empty() {
+        if self.is_awake || !self.channel.events.is_empty() || !self.leavers.is_empty() {
             return Some(Duration::ZERO);
         }
-        let is_blind =
-            !self.rings.is_empty() || !self.pending.is_empty() || self.fabric.news().is_none();
+        let is_blind = !self.channel.rings.is_empty()
+            || !self.channel.pending.is_empty()
+            || self.channel.fabric.news().is_none();
         let rest = is_blind.then_some(RING_REST);
-        rest.into_iter().chain(self.fabric.put_off()).min()
+        rest.into_iter().chain(self.channel.fabric.put_off()).min()
     }
 
     /// Whether the next poll has something to do beyond looking for news.
     #[inline]
     pub fn is_restless(&self) -> bool {
-        self.events.len() | self.pending.len() | self.rings.len() | self.leavers.len() != 0
+        self.channel.events.len()
+            | self.channel.pending.len()
+            | self.channel.rings.len()
+            | self.leavers.len()
+            != 0
     }
 
     /// Every poll looks at everything: it costs no call of the kernel.
@@ -41,6 +46,6 @@ impl<F: Fabric> Rdma<F> {
 
     /// The process is about to sleep: the fabric is to wake it.
     pub fn look_soon(&mut self) {
-        self.is_awake = !self.fabric.arm();
+        self.is_awake = !self.channel.fabric.arm();
     }
 }
