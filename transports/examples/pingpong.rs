@@ -264,7 +264,7 @@ fn open(
     port.add_peer(PEER, &ProcessName { job, rank: 1 - rank });
     let largest = LARGE[LARGE.len() - 1];
     let source = match way.1 {
-        true => port.shm().allocate(largest, 1).ok_or(std::io::ErrorKind::OutOfMemory)?,
+        true => port.allocate(largest, 1).ok_or(std::io::ErrorKind::OutOfMemory)?,
         false => vec![1u8; largest].leak().as_mut_ptr(),
     };
     let buffer = vec![0; largest];

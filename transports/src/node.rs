@@ -117,14 +117,14 @@ impl LocalPort {
     pub fn meet_all(&mut self) -> bool {
         let is_here = self.nets.is_none();
         if is_here {
-            self.shm.meet_all();
+            self.shm.contacts.meet_all();
         }
         is_here
     }
 
     /// Whether all have met this one, or cannot. Who waits for that sleeps briefly: who does not come does not ring.
     pub fn has_met_all(&mut self) -> bool {
-        self.shm.has_met_all()
+        self.shm.contacts.has_met_all()
     }
 
     /// Whether processes share processors.
@@ -424,7 +424,7 @@ impl Port for LocalPort {
         }
         match self.way_to(peer) {
             Ok(Way::Network(_)) => Meeting::Elsewhere,
-            Ok(Way::SharedMemory) => self.shm.meet(peer),
+            Ok(Way::SharedMemory) => self.shm.contacts.meet(peer),
             Ok(Way::Undecided) | Err(Full) => Meeting::Pending,
         }
     }

@@ -7,9 +7,9 @@ use super::net::{Net, of_fabrics};
 impl LocalPort {
     /// Memory for the program, at a multiple of 64 bytes and of `align`, a power of two; `None` if the arena has none.
     pub fn allocate(&mut self, len: usize, align: usize) -> Option<*mut u8> {
-        let at = self.shm.allocate(len, align)?;
+        let at = self.shm.memory().allocate(len, align)?;
         // All that goes back to the kernel when it is freed.
-        let len = self.shm.allocated_len(at).unwrap_or(len);
+        let len = self.shm.memory().allocated_len(at).unwrap_or(len);
         self.nets.iter_mut().flat_map(|nets| nets.each_mut()).for_each(|net| {
             of_fabrics!(net, net => net.own(at.addr()..at.addr() + len), else ());
         });
@@ -22,6 +22,6 @@ impl LocalPort {
         self.nets.iter_mut().flat_map(|nets| nets.each_mut()).for_each(|net| {
             of_fabrics!(net, net => net.disown(address.addr()), else ());
         });
-        self.shm.free(address)
+        self.shm.memory().free(address)
     }
 }

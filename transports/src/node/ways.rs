@@ -92,7 +92,7 @@ impl LocalPort {
         let way = match self.find_way(peer) {
             Ok(way) => way,
             Err(why) => {
-                self.shm.lose(peer, &why);
+                self.shm.contacts.lose(peer, &why);
                 Way::SharedMemory
             }
         };
@@ -116,21 +116,22 @@ impl LocalPort {
             nets.kinds().filter(may).filter(|network| !nets.is_closed(peer, *network)).collect();
         let mut count = 0;
         for network in networks {
-            count += usize::from(matches!(self.shm.look_up(peer, network.word()), Ok(Some(_))));
+            count +=
+                usize::from(matches!(self.shm.contacts.look_up(peer, network.word()), Ok(Some(_))));
         }
         count
     }
 
     /// Finds the way to a peer and meets it there.
     pub(super) fn find_way(&mut self, peer: PeerId) -> Result<Way, String> {
-        let Some(text) = self.shm.look_up(peer, NODE)? else { return Ok(Way::Undecided) };
+        let Some(text) = self.shm.contacts.look_up(peer, NODE)? else { return Ok(Way::Undecided) };
         let Some(nets) = &self.nets else { return Ok(Way::SharedMemory) };
         let rank = nets.ways.get(peer.0 as usize).map_or(u32::MAX, |(_, rank)| *rank);
-        let is_here = self.shm.is_here(&text) == Some(true);
+        let is_here = self.shm.contacts.is_here(&text) == Some(true);
         let by_memory = is_here && self.is_one_node(rank);
         match self.choice.wish {
             Wish::Auto | Wish::SharedMemory if by_memory => {
-                self.shm.greet(peer, &text);
+                self.shm.contacts.greet(peer, &text);
                 Ok(Way::SharedMemory)
             }
             Wish::SharedMemory => Err(format!(
@@ -167,7 +168,7 @@ impl LocalPort {
         }
         let mut theirs = Vec::new();
         for network in Network::ALL {
-            if self.shm.look_up(peer, network.word())?.is_some() {
+            if self.shm.contacts.look_up(peer, network.word())?.is_some() {
                 theirs.push(network);
             }
         }
@@ -187,7 +188,7 @@ impl LocalPort {
     /// Tells a network where a peer is, by its card there; whether it has one, which is settled once
     /// its node's card has been found (see [`crate::cards`]).
     fn introduce(&mut self, peer: PeerId, network: Network, is_here: bool) -> Result<bool, String> {
-        match (self.shm.look_up(peer, network.word())?, &mut self.nets) {
+        match (self.shm.contacts.look_up(peer, network.word())?, &mut self.nets) {
             (Some(text), Some(nets)) => {
                 nets.meet(network, (peer, &text, is_here))?;
                 Ok(true)
@@ -200,9 +201,9 @@ impl LocalPort {
     #[cold]
     #[inline(never)]
     pub(super) fn introduce_sought(&mut self, network: Network, peer: PeerId) {
-        let met = self.shm.look_up(peer, NODE).and_then(|text| match text {
+        let met = self.shm.contacts.look_up(peer, NODE).and_then(|text| match text {
             Some(text) => {
-                let is_here = self.shm.is_here(&text) == Some(true);
+                let is_here = self.shm.contacts.is_here(&text) == Some(true);
                 self.introduce(peer, network, is_here)
             }
             None => Ok(false),
@@ -211,7 +212,7 @@ impl LocalPort {
             if let Some(net) = self.nets.as_mut().and_then(|nets| nets.get_mut(network)) {
                 net.give_up(peer);
             }
-            self.shm.lose(peer, &why);
+            self.shm.contacts.lose(peer, &why);
         }
     }
 

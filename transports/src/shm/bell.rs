@@ -4,14 +4,22 @@ use std::io;
 
 use mpi_core::port::PeerId;
 
-use super::Shm;
+use super::Contacts;
 use super::peer::State;
 use crate::sys::socket::{Datagram, Name};
 
 /// What is sent.
 const BELL: &[u8] = b"!";
 
-impl Shm {
+impl Contacts {
+    /// Wakes a member that sleeps: a plain load where it does not (see `park`).
+    #[inline]
+    pub(in crate::shm) fn wake(&mut self, peer: PeerId) {
+        if let Some(word) = self.peers[peer.0 as usize].sleeps() {
+            self.ring(peer, word);
+        }
+    }
+
     /// Wakes a sleeping peer; nobody there means that it is gone. A full queue is that of the peer, which wakes it as
     /// well, or of this process, many of whose bells have not been heard yet: then it is rung again later.
     #[cold]

@@ -86,7 +86,7 @@ fn what_is_shown_fills_the_room_there_is_and_no_more() {
 
 /// Memory of a process that both have mapped, filled with a pattern.
 fn mapped(world: &mut World<Shm>, rank: usize, seed: u64, len: usize) -> &'static mut [u8] {
-    let memory = world.transport(rank).allocate(len, 1).unwrap();
+    let memory = world.transport(rank).memory().allocate(len, 1).unwrap();
     // SAFETY: `allocate` gave `len` bytes, which stay until the transport goes with the test.
     let memory = unsafe { std::slice::from_raw_parts_mut(memory, len) };
     memory.copy_from_slice(&pattern(seed, len));

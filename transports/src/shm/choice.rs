@@ -21,7 +21,7 @@ impl Shm {
             false if on.is_far(to) => FETCHED_BYTES,
             false => on.piece_max(to) as u64 + 1,
         };
-        match self.config.shm.bulk {
+        match self.contacts.config.shm.bulk {
             _ if len < least => false,
             Bulk::Pipeline => false,
             Bulk::CrossMemory => true,
@@ -52,13 +52,13 @@ impl Shm {
         at: *const u8,
         len: u64,
     ) -> bool {
-        let is_mapped = || self.arena.offset_of(at, len).is_some();
+        let is_mapped = || self.contacts.arena.offset_of(at, len).is_some();
         let Some(board) = self.boards.look(board).filter(|_| is_mapped()) else { return false };
         let least = match (self.waiter.is_crowded(), to) {
             (false, _) if board.others().count() == 1 => MAPPED_BYTES,
             (_, Audience::One(_)) | (false, _) => FETCHED_CROWDED_BYTES,
             (true, Audience::Everyone) => LONG_BLOCK_BYTES,
         };
-        self.config.shm.bulk != Bulk::Pipeline && len >= least
+        self.contacts.config.shm.bulk != Bulk::Pipeline && len >= least
     }
 }

@@ -68,9 +68,9 @@ fn met() -> (Shm, Shm) {
     let hello = Header::default();
     while !(victim.is_connected(PeerId(1)) && hostile.is_connected(PeerId(0))) {
         let _ = victim.send(PeerId(1), &hello, Body::Bytes(RawBytes::EMPTY));
-        victim.look_soon();
+        victim.contacts.look_soon();
         victim.poll(&mut sink);
-        hostile.look_soon();
+        hostile.contacts.look_soon();
         hostile.poll(&mut sink);
     }
     (victim, hostile)
@@ -80,12 +80,12 @@ fn met() -> (Shm, Shm) {
 pub(super) fn word<T>(shm: &Shm, offset: usize) -> &T {
     // SAFETY: `at` checks the range; only the atomic types below are asked for, at offsets
     // aligned for them.
-    unsafe { &*shm.arena.at(offset as u64, size_of::<T>()).cast::<T>() }
+    unsafe { &*shm.contacts.arena.at(offset as u64, size_of::<T>()).cast::<T>() }
 }
 
 fn write_cell(victim: &Shm, index: u32, words: [u64; 8]) {
-    let lane = victim.peers[1].rank;
-    let cell = victim.arena.geometry().cells_of(lane) + 64 * (index % 64) as usize;
+    let lane = victim.contacts.peers[1].rank;
+    let cell = victim.contacts.arena.geometry().cells_of(lane) + 64 * (index % 64) as usize;
     for (i, value) in words.into_iter().enumerate().rev() {
         word::<AtomicU64>(victim, cell + 8 * i).store(value, Ordering::Release);
     }
@@ -110,8 +110,8 @@ fn attack(steps: Vec<Step>) {
                 written += 1;
             }
             Step::Count(count) => {
-                let lane = hostile.peers[0].rank;
-                let counter = hostile.arena.geometry().counter(lane);
+                let lane = hostile.contacts.peers[0].rank;
+                let counter = hostile.contacts.arena.geometry().counter(lane);
                 word::<AtomicU32>(&hostile, counter).store(count, Ordering::Release);
             }
             Step::Parked(value) => {
@@ -148,7 +148,7 @@ fn attack(steps: Vec<Step>) {
         victim.poll(&mut sink);
     }
     // The victim is still a good peer to others.
-    victim.look_soon();
+    victim.contacts.look_soon();
     victim.poll(&mut sink);
 }
 
@@ -165,7 +165,7 @@ fn a_message_that_stalls_goes_on_where_it_lands() {
     let (mut victim, _hostile) = met();
     let mut sink = Recorder::default();
     let (bytes, mut target) = (pattern(3, 3000), vec![0u8; 3000]);
-    let at = victim.peers[1].exchange.part(0, bytes.len() as u64).unwrap();
+    let at = victim.contacts.peers[1].exchange.part(0, bytes.len() as u64).unwrap();
     // SAFETY: `part` checked the range.
     unsafe { RawBytes::from(&bytes[..]).copy_to(at) };
     let header = Header { kind: FrameKind::Eager as u8, context: 4, ..Header::default() };
@@ -200,7 +200,7 @@ fn a_body_longer_than_its_place_is_the_end_of_the_acquaintance() {
 fn a_body_outside_the_slots_is_the_end_of_the_acquaintance() {
     let (mut victim, _hostile) = met();
     let mut sink = Recorder::default();
-    let at = victim.arena.geometry().ring_end() - 10;
+    let at = victim.contacts.arena.geometry().ring_end() - 10;
     // A slot frame of 100 bytes that begins 10 bytes before the end of slots and ring.
     write_cell(&victim, 0, [1 | 1 << 1, 0, 0, at, 100, 0, 0, 0]);
     victim.poll(&mut sink);

@@ -17,12 +17,12 @@ mod arena;
 mod attach;
 mod bell;
 mod choice;
-mod copy;
 mod direct;
 mod message;
 mod park;
 mod peer;
 pub mod protocol;
+mod pull;
 pub mod ring;
 mod settings;
 mod transfers;
@@ -49,8 +49,7 @@ use attach::hello::Card;
 use attach::letter::Letter;
 use attach::meet::Stray;
 use attach::{door, segments};
-use direct::alloc::Allocator;
-use direct::{boards, parts};
+use direct::boards;
 use message::pieces;
 use park::Waiter;
 use peer::Peer;
@@ -99,35 +98,25 @@ enum Event {
     Down(PeerId, Why),
 }
 
-/// The shared-memory transport of one process.
-pub struct Shm {
+/// The peers of a process, how they are met and lost, and the memory through which it talks with them.
+pub(crate) struct Contacts {
     peers: Vec<Peer>,
     /// Peers whose lanes are open, those that were heard of last in front.
     row: Vec<PeerId>,
-    /// Place in the row where the next look at a quiet lane is.
-    turn: usize,
-    /// Whether the next poll looks at every lane.
-    look_at_all: bool,
-    /// Goes on with the frames that come; how far for each does not matter.
-    heard: u32,
     slots: Pool,
-    /// Whether `chores` has anything to do at the next poll.
+    ring: Ring,
+    worn: Worn,
+    /// Whether there is anything to do at the next poll beside looking at lanes.
     chores: bool,
     /// Peers whose bells could not be rung yet.
     unrung: Vec<PeerId>,
-    /// Whether a piece of bulk data has gone since the last poll.
-    pumped: bool,
     /// Polls until there is a look for who has knocked.
     until_look: u32,
     /// Such looks until the socket is looked at too.
     until_letters: u32,
     /// Whether a frame was refused since the last wait: its owner must not sleep for long.
     refused: bool,
-    waiter: Waiter,
-    boards: boards::Table,
     segments: segments::Table,
-    ring: Ring,
-    worn: Worn,
     events: Vec<Event>,
     outbox: VecDeque<Letter>,
     strays: Vec<Stray>,
@@ -139,15 +128,9 @@ pub struct Shm {
     greeted: u32,
     /// Whether fences reach all connected peers.
     all_fence: bool,
-    counters: ShmCounters,
+    /// Datagrams from strangers.
+    refusals: u64,
     restraint: Restraint,
-    /// The longest eager message, in bytes.
-    eager_most: u64,
-    /// The longest one that goes in one piece.
-    whole_most: u64,
-    allocator: Allocator,
-    parts: parts::Parts,
-    bounce: Vec<u8>,
     card: Card,
     job: [u8; 32],
     fences: bool,
@@ -157,6 +140,28 @@ pub struct Shm {
     socket: Option<Datagram>,
     // Last, so that no pointer into it outlives it.
     arena: Arena,
+}
+
+/// The shared-memory transport of one process.
+pub struct Shm {
+    /// Place in the row where the next look at a quiet lane is.
+    turn: usize,
+    /// Whether the next poll looks at every lane.
+    look_at_all: bool,
+    /// Goes on with the frames that come; how far for each does not matter.
+    heard: u32,
+    /// Whether a piece of bulk data has gone since the last poll.
+    pumped: bool,
+    waiter: Waiter,
+    boards: boards::Table,
+    counters: ShmCounters,
+    /// The longest eager message, in bytes.
+    eager_most: u64,
+    /// The longest one that goes in one piece.
+    whole_most: u64,
+    bounce: Vec<u8>,
+    // Last, since the boards point into its arenas.
+    pub(crate) contacts: Contacts,
 }
 
 /// The socket at which others meet this process; none where the kernel gives none and nobody comes.
@@ -198,82 +203,57 @@ impl Shm {
         arena: Arena,
         name: Name,
     ) -> io::Result<Shm> {
-        let g = *arena.geometry();
-        let socket = socket(&config, &name)?;
         process_vm::allow_readers();
         let shm = Shm {
-            peers: Vec::new(),
-            row: Vec::new(),
             turn: 0,
             look_at_all: false,
             heard: 0,
-            slots: Pool::new(g.slots_at(), g.slot_stride.into(), g.slots.into()),
-            chores: false,
-            unrung: Vec::new(),
             pumped: false,
-            until_look: 1,
-            until_letters: 1,
-            refused: false,
             waiter: Waiter::new(&config.shm, config.ranks_on_node),
             boards: boards::Table::default(),
-            segments: segments::Table::default(),
-            ring: Ring::new(g.ring_at(), g.ring_bytes),
-            worn: Worn::new(g.ring_at()),
-            events: Vec::new(),
-            outbox: VecDeque::new(),
-            strays: Vec::new(),
-            by_rank: HashMap::new(),
-            strangers: Vec::new(),
-            wanted: Vec::new(),
-            greeted: 0,
-            all_fence: true,
             counters: ShmCounters::default(),
-            restraint: Restraint::default(),
             eager_most: pieces::eager_most(&config.shm),
             whole_most: pieces::whole_most(&config.shm),
-            allocator: Allocator::new(g.alloc_at(), g.alloc_bytes),
-            parts: parts::Parts::default(),
             bounce: Vec::new(),
-            card: Card { name, host: Card::this_host() },
-            job: job_hash(&config.job),
-            fences: barrier::register(),
-            config,
-            directory,
-            socket,
-            arena,
+            contacts: Contacts::new(config, directory, arena, name)?,
         };
-        shm.put_up_plate();
+        shm.contacts.put_up_plate();
         Ok(shm)
     }
 
     /// The text by which peers find this process, at most 128 bytes.
     pub fn card(&self) -> String {
-        self.card.to_text()
+        self.contacts.card.to_text()
     }
 
     /// Says what only the job's processes know: before anything is sent, since the secret travels with the cards.
     pub fn set_secret(&mut self, secret: Secret) {
-        self.config.secret = secret;
+        self.contacts.config.secret = secret;
     }
 
     /// Who this process is.
     pub(crate) fn config(&self) -> &LocalConfig {
-        &self.config
+        &self.contacts.config
     }
 
     /// Whether this is the first rank of its job.
     pub fn is_first(&self) -> bool {
-        self.config.rank == 0
+        self.contacts.config.rank == 0
     }
 
     /// Whether others can reach this process through shared memory.
     pub(crate) fn is_reachable(&self) -> bool {
-        self.socket.is_some() && self.arena.is_shared()
+        self.contacts.socket.is_some() && self.contacts.arena.is_shared()
     }
 
     /// What happened so far.
     pub fn counters(&self) -> ShmCounters {
-        self.counters
+        ShmCounters { strangers: self.contacts.refusals, ..self.counters }
+    }
+
+    /// The memory that the library allocates for programs.
+    pub(crate) fn memory(&mut self) -> &mut Arena {
+        &mut self.contacts.arena
     }
 
     /// A number that changes when frames come.
@@ -285,20 +265,58 @@ impl Shm {
     /// Tells peers that this process has left for good; its memory stays until this is dropped.
     pub fn leave(&mut self) {
         if std::process::id() == self.waiter.pid() {
-            self.arena.leave();
+            self.contacts.arena.leave();
             // Who has just knocked waits for an answer, and who knocks from now on sees the word.
-            self.answer_knocks();
-            self.socket.iter().for_each(Datagram::close);
+            self.contacts.answer_knocks();
+            self.contacts.socket.iter().for_each(Datagram::close);
         }
     }
 
     /// Whether the handshake with `peer` is complete, so that the two are on one node.
     pub fn is_connected(&self, peer: PeerId) -> bool {
-        self.peers.get(peer.0 as usize).is_some_and(|peer| peer.remote.is_some())
+        self.contacts.peers.get(peer.0 as usize).is_some_and(|peer| peer.remote.is_some())
     }
+}
 
-    fn peer_mut(&mut self, peer: PeerId) -> Option<&mut Peer> {
-        self.peers.get_mut(peer.0 as usize)
+impl Contacts {
+    /// Those of a process with this arena, whose socket is called so: nobody yet.
+    fn new(
+        config: LocalConfig,
+        directory: Box<dyn Directory + Send>,
+        arena: Arena,
+        name: Name,
+    ) -> io::Result<Contacts> {
+        let g = *arena.geometry();
+        Ok(Contacts {
+            peers: Vec::new(),
+            row: Vec::new(),
+            slots: Pool::new(g.slots_at(), g.slot_stride.into(), g.slots.into()),
+            ring: Ring::new(g.ring_at(), g.ring_bytes),
+            worn: Worn::new(g.ring_at()),
+            chores: false,
+            unrung: Vec::new(),
+            until_look: 1,
+            until_letters: 1,
+            refused: false,
+            segments: segments::Table::default(),
+            events: Vec::new(),
+            outbox: VecDeque::new(),
+            strays: Vec::new(),
+            by_rank: HashMap::new(),
+            strangers: Vec::new(),
+            wanted: Vec::new(),
+            greeted: 0,
+            all_fence: true,
+            refusals: 0,
+            restraint: Restraint::default(),
+            card: Card { name, host: Card::this_host() },
+            job: job_hash(&config.job),
+            fences: barrier::register(),
+            socket: socket(&config, &name)?,
+            config,
+            directory,
+            arena,
+        })
     }
 }
 

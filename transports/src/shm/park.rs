@@ -117,6 +117,11 @@ impl Shm {
         self.waiter.is_crowded()
     }
 
+    /// Processes of the job that run here for each processor, rounded up.
+    pub(crate) fn share(&self) -> u32 {
+        self.waiter.share()
+    }
+
     /// Whether a wait with so many idle polls goes on spinning.
     #[inline]
     pub fn spins(&mut self, idle_polls: u32) -> bool {
@@ -147,7 +152,7 @@ impl Shm {
         wait::give_way();
         self.waiter.given = self.waiter.given.wrapping_add(1);
         if self.waiter.given.is_multiple_of(POLLS_PER_LOOK) {
-            self.look_soon();
+            self.contacts.look_soon();
         }
     }
 
@@ -156,10 +161,10 @@ impl Shm {
     #[inline]
     fn is_called(&mut self) -> bool {
         self.look_at_all = true;
-        let looks = self.until_look == 1;
-        let called = !looks && self.is_knocked_at();
+        let looks = self.contacts.until_look == 1;
+        let called = !looks && self.contacts.is_knocked_at();
         if called {
-            self.until_look = 1;
+            self.contacts.until_look = 1;
         }
         called
     }
@@ -177,30 +182,36 @@ impl Shm {
         if self.waiter.is_tired(idle_polls) {
             self.sleep(beside());
         } else if self.waiter.yields.is_multiple_of(POLLS_PER_LOOK) {
-            self.look_soon();
+            self.contacts.look_soon();
         }
     }
 
     fn sleep(&mut self, beside: Option<Beside<'_>>) {
-        let blind = std::mem::take(&mut self.refused)
-            || self.chores
-            || !self.outbox.is_empty()
-            || !self.wanted.is_empty();
+        let contacts = &mut self.contacts;
+        let blind = std::mem::take(&mut contacts.refused)
+            || contacts.chores
+            || !contacts.outbox.is_empty()
+            || !contacts.wanted.is_empty();
         // Odd, so never 0, which means awake.
         self.waiter.sleep = self.waiter.sleep.wrapping_add(2) | 1;
-        self.arena.parked().store(self.waiter.sleep, Ordering::SeqCst);
-        let fenced = self.fences && self.all_fence && barrier::everywhere().is_ok();
+        contacts.arena.parked().store(self.waiter.sleep, Ordering::SeqCst);
+        let fenced = contacts.fences && contacts.all_fence && barrier::everywhere().is_ok();
         let at_most = if fenced && !blind { SLEEP_MAX } else { SLEEP_BLIND };
         let also = beside.as_ref().and_then(|beside| beside.at_most).unwrap_or(at_most);
-        let quiet = self.row.iter().all(|peer| self.peers[peer.0 as usize].reader.peek().is_none());
-        if quiet && self.events.is_empty() && !self.is_knocked_at() && !self.boards.has_news() {
-            let fds = [self.socket.as_ref().map(AsFd::as_fd), beside.map(|beside| beside.news)];
+        let quiet =
+            contacts.row.iter().all(|peer| contacts.peers[peer.0 as usize].reader.peek().is_none());
+        if quiet
+            && contacts.events.is_empty()
+            && !contacts.is_knocked_at()
+            && !self.boards.has_news()
+        {
+            let fds = [contacts.socket.as_ref().map(AsFd::as_fd), beside.map(|beside| beside.news)];
             self.counters.sleeps += 1;
             if let Err(error) = wait::until_readable(fds, at_most.min(also)) {
                 tracing::warn!(%error, "sleeping on the shared-memory socket failed");
             }
         }
-        self.arena.parked().store(0, Ordering::Relaxed);
-        self.look_soon();
+        contacts.arena.parked().store(0, Ordering::Relaxed);
+        contacts.look_soon();
     }
 }

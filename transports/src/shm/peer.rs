@@ -8,6 +8,7 @@ use super::ring::lane::{CELLS_MAX, Impossible, Reader, Writer};
 use super::ring::pool::{Held, Pool};
 use super::ring::runs::Ring;
 use super::transfers::{Arriving, Incoming, Outgoing};
+use crate::board::Lies;
 use crate::reach::Reach;
 use crate::sync::{AtomicU32, Ordering};
 use crate::sys::socket::Name;
@@ -121,6 +122,18 @@ impl Peer {
         let at = remote.body(offset, len)?;
         remote.approach(offset, len);
         Some(at)
+    }
+
+    /// Where `len` bytes at an offset of its arena lie in this address space; `None` when not connected or outside the
+    /// memory for programs.
+    pub(super) fn memory(&mut self, offset: u64, len: u64) -> Option<*mut u8> {
+        let at = self.remote.as_mut()?.allocated(offset, len);
+        at.inspect_err(|error| tracing::debug!(%error, "memory of a peer cannot be seen")).ok()
+    }
+
+    /// The address here of `len` bytes of it, if they lie in memory that is mapped here.
+    pub(super) fn in_place(&mut self, at: Lies, len: u64) -> Option<*mut u8> {
+        self.memory(at.offset.checked_sub(1)?, len)
     }
 
     /// The parked word of a peer that sleeps unrung. A plain load: the sleeper pays for the order (see `park`).

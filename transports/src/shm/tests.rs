@@ -119,8 +119,8 @@ fn the_first_message_needs_no_help_of_its_sender() {
     assert!(ends[0].send(PeerId(1), &eager(), body).is_ok());
     assert!(!ends[0].is_flushed(), "who is gone before it is found has said nothing");
     let mut sink = Recorder::default();
-    assert!(ends[1].is_knocked_at());
-    ends[1].look_soon();
+    assert!(ends[1].contacts.is_knocked_at());
+    ends[1].contacts.look_soon();
     for _ in 0..2 {
         ends[1].poll(&mut sink);
     }
@@ -141,12 +141,15 @@ fn who_is_gone_or_somebody_else_is_not_entered() {
     let board = Board::default();
     let mut a = join(&board, config(0, 3, small()));
     let b = join(&board, config(1, 3, small()));
-    assert!(!a.enter(PeerId(2), &b.card.name), "another rank");
-    let mut name = b.card.name;
+    assert!(!a.contacts.enter(PeerId(2), &b.contacts.card.name), "another rank");
+    let mut name = b.contacts.card.name;
     name[15] ^= 1;
-    assert!(!a.enter(PeerId(1), &name), "another process in its place");
-    b.arena.leave();
-    assert!(a.enter(PeerId(1), &b.card.name) && a.peers[1].state == State::Down);
+    assert!(!a.contacts.enter(PeerId(1), &name), "another process in its place");
+    b.contacts.arena.leave();
+    assert!(
+        a.contacts.enter(PeerId(1), &b.contacts.card.name)
+            && a.contacts.peers[1].state == State::Down
+    );
     let mut sink = Recorder::default();
     a.poll(&mut sink);
     assert_eq!(sink.down, [(PeerId(1), Why::Finalized)]);
@@ -155,18 +158,18 @@ fn who_is_gone_or_somebody_else_is_not_entered() {
 #[test]
 fn whoever_knocks_is_looked_up_and_nobody_else() {
     let mut ends = world(3, &small());
-    let knock = ends[0].arena.geometry().knock(1);
+    let knock = ends[0].contacts.arena.geometry().knock(1);
     super::hostile_tests::word::<AtomicU32>(&ends[0], knock).store(u32::MAX, Ordering::Release);
-    assert!(ends[0].is_knocked_at());
-    ends[0].answer_knocks();
+    assert!(ends[0].contacts.is_knocked_at());
+    ends[0].contacts.answer_knocks();
     assert!(ends[0].is_connected(PeerId(1)) && !ends[0].is_connected(PeerId(2)));
-    assert!(!ends[0].has_met_all());
-    ends[2].meet_all();
-    assert!(ends[0].has_met_all() && !ends[2].has_met_all());
-    (0..2).for_each(|rank| ends[2].lose(PeerId(rank), "it is gone"));
-    assert!(ends[2].has_met_all());
-    ends[0].answer_knocks();
-    assert!(!ends[0].is_knocked_at());
+    assert!(!ends[0].contacts.has_met_all());
+    ends[2].contacts.meet_all();
+    assert!(ends[0].contacts.has_met_all() && !ends[2].contacts.has_met_all());
+    (0..2).for_each(|rank| ends[2].contacts.lose(PeerId(rank), "it is gone"));
+    assert!(ends[2].contacts.has_met_all());
+    ends[0].contacts.answer_knocks();
+    assert!(!ends[0].contacts.is_knocked_at());
 }
 
 #[test]
@@ -213,8 +216,8 @@ fn who_awaits_a_hello_sleeps_until_it_rings() {
     let waiting = world.transport(0);
     let body = Body::Bytes(RawBytes::from(&b"hi"[..]));
     assert!(waiting.send(PeerId(1), &eager(), body).is_err());
-    assert_eq!(waiting.greeted, 1);
-    assert!(!waiting.refused, "a refusal that ends with a letter needs no short sleep");
+    assert_eq!(waiting.contacts.greeted, 1);
+    assert!(!waiting.contacts.refused, "a refusal that ends with a letter needs no short sleep");
     world.send(0, 1, &eager(), b"hi");
     world.run_until("both have met", |world| !world.got(1).frames.is_empty());
 }
@@ -225,11 +228,11 @@ fn who_gives_its_turn_does_not_sleep() {
     let board = Board::default();
     let hasty = ShmSettings { yield_micros: 0, ..small() };
     let mut shm = join(&board, config(0, 1000, hasty));
-    shm.until_look = 1000;
+    shm.contacts.until_look = 1000;
     shm.give_turn();
     assert_eq!((shm.counters().sleeps, shm.look_at_all), (0, true));
     (0..32).for_each(|_| shm.give_turn());
-    assert_eq!(shm.until_look, 1, "letters would never be looked for");
+    assert_eq!(shm.contacts.until_look, 1, "letters would never be looked for");
 }
 
 #[test]
@@ -238,7 +241,7 @@ fn library_memory_is_read_in_place() {
     world.send(0, 1, &eager(), b"hi");
     world.run_until("both have met", |world| !world.got(1).frames.is_empty());
     let len = 100_000;
-    let memory = world.transport(0).allocate(len, 1).unwrap();
+    let memory = world.transport(0).memory().allocate(len, 1).unwrap();
     let bytes = pattern(1, len);
     // SAFETY: `allocate` gave `len` bytes.
     unsafe { RawBytes::from(&bytes[..]).copy_to(memory) };
@@ -251,16 +254,16 @@ fn library_memory_is_read_in_place() {
     let counters = world.transport(1).counters();
     assert_eq!(counters.bytes_in_place, len as u64);
     assert_eq!((counters.bytes_cross_memory, counters.bytes_pipelined), (0, 0));
-    assert!(world.transport(0).free(memory));
-    assert!(!world.transport(0).free(memory));
+    assert!(world.transport(0).memory().free(memory));
+    assert!(!world.transport(0).memory().free(memory));
 }
 
 #[test]
 fn memory_that_the_arena_has_not_is_refused() {
     let mut shm = world(1, &small()).remove(0);
-    assert!(shm.allocate(17 << 20, 1).is_none());
-    assert!(shm.allocate(15 << 20, 1).is_some());
-    assert!(shm.allocate(2 << 20, 1).is_none());
+    assert!(shm.memory().allocate(17 << 20, 1).is_none());
+    assert!(shm.memory().allocate(15 << 20, 1).is_some());
+    assert!(shm.memory().allocate(2 << 20, 1).is_none());
 }
 
 #[test]
@@ -272,7 +275,7 @@ fn a_stranger_is_refused_and_counted() {
     let mut b = join_hidden(&board, other);
     assert!(b.send(PeerId(0), &eager(), Body::Bytes(RawBytes::EMPTY)).is_err());
     let mut sink = Recorder::default();
-    a.look_soon();
+    a.contacts.look_soon();
     a.poll(&mut sink);
     assert_eq!(a.counters().strangers, 1);
     assert!(!a.is_connected(PeerId(1)) && sink.frames.is_empty());
@@ -298,15 +301,20 @@ fn a_peer_whose_memory_cannot_be_mapped_is_reported() {
         rank: 1,
         to_rank: 0,
         fences: true,
-        geometry: *b.arena.geometry(),
+        geometry: *b.contacts.arena.geometry(),
         probe: (0, 0),
-        from: b.card.name,
-        to: a.card.name,
-        job: b.job,
+        from: b.contacts.card.name,
+        to: a.contacts.card.name,
+        job: b.contacts.job,
     };
-    b.socket.as_ref().unwrap().send(&a.card.name, &hello.to_bytes(&[3; 32]), None).unwrap();
+    b.contacts
+        .socket
+        .as_ref()
+        .unwrap()
+        .send(&a.contacts.card.name, &hello.to_bytes(&[3; 32]), None)
+        .unwrap();
     let mut sink = Recorder::default();
-    a.look_soon();
+    a.contacts.look_soon();
     a.poll(&mut sink);
     assert_eq!(sink.down.len(), 1, "a hello without a descriptor");
     assert_eq!(a.counters().strangers, 0);
@@ -319,11 +327,11 @@ fn all_that_a_peer_sent_comes_before_its_end() {
     for _ in 0..40 {
         ends[1].send(PeerId(0), &eager(), Body::Bytes(RawBytes::EMPTY)).unwrap();
         while sink.frames.is_empty() {
-            ends[0].look_soon();
+            ends[0].contacts.look_soon();
             ends[0].poll(&mut sink);
         }
     }
-    ends[0].lose(PeerId(1), "nobody is there");
+    ends[0].contacts.lose(PeerId(1), "nobody is there");
     while sink.down.is_empty() {
         ends[0].poll(&mut sink);
     }
@@ -341,14 +349,14 @@ fn what_a_peer_sent_before_it_left_is_read() {
     while !(sent && leaver.is_flushed()) {
         let bytes = Body::Bytes(RawBytes::from(&body[..]));
         sent = sent || leaver.send(PeerId(0), &eager(), bytes).is_ok();
-        ends[0].look_soon();
+        ends[0].contacts.look_soon();
         // It goes to who has knocked, and looks at the lane with its next poll.
         ends[0].poll(&mut sink);
         leaver.poll(&mut sink);
         assert_eq!(sink.frames, []);
     }
     drop(leaver);
-    ends[0].look_soon();
+    ends[0].contacts.look_soon();
     let mut got = Recorder::default();
     while got.frames.is_empty() {
         ends[0].poll(&mut got);

@@ -8,11 +8,12 @@ use mpi_core::port::{
     Pulled, Sink, Token, Transport,
 };
 
-use super::Shm;
+use super::{Bulk, Shm};
+use crate::offers::SHARED_MEMORY;
 
 impl Transport for Shm {
     fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
-        self.introduce(peer, name);
+        self.contacts.introduce(peer, name);
     }
 
     #[inline]
@@ -85,15 +86,26 @@ impl Transport for Shm {
     }
 
     fn land(&mut self, peer: PeerId, rest: Unpacker, token: Token) {
-        self.land_rest(peer, rest, token);
+        if let Some(arriving) = &mut self.contacts.peers[peer.0 as usize].arriving {
+            arriving.landing = Some((rest, token));
+        }
     }
 
     fn has_room(&mut self, peer: PeerId, len: u64, plain: bool) -> bool {
         self.holds_eager(peer, len, plain)
     }
 
-    fn offer(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
-        self.offer_bytes(peer, address, len)
+    fn offer(&mut self, _: PeerId, address: *const u8, len: u64) -> Offer {
+        // Whether the peer may fetch it, and whether that is cheaper, it finds out.
+        let offset = self.contacts.arena.lies(address, len).offset;
+        let address = match self.contacts.config.shm.bulk {
+            Bulk::Auto | Bulk::CrossMemory => address as u64,
+            Bulk::Pipeline => 0,
+        };
+        match (address, offset) {
+            (0, 0) => Offer::default(),
+            words => Offer { kind: SHARED_MEMORY, words: words.into() },
+        }
     }
 
     fn pull(
@@ -108,13 +120,13 @@ impl Transport for Shm {
     }
 
     fn is_flushed(&self) -> bool {
-        self.outbox.is_empty()
-            && self.wanted.is_empty()
-            && self.is_visited_by_all()
+        self.contacts.outbox.is_empty()
+            && self.contacts.wanted.is_empty()
+            && self.contacts.is_visited_by_all()
             && self.is_sent()
     }
 
     fn is_sent(&self) -> bool {
-        self.peers.iter().all(|peer| peer.bulk_out.is_empty())
+        self.contacts.peers.iter().all(|peer| peer.bulk_out.is_empty())
     }
 }

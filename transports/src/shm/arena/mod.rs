@@ -3,7 +3,10 @@
 //! An address in an arena is made here and nowhere else, after a check of offset and length
 //! against the mapping; all that other modules hold are such addresses.
 
+mod alloc;
 pub(in crate::shm) mod layout;
+mod parts;
+mod programs;
 mod views;
 
 use std::io;
@@ -16,20 +19,24 @@ use crate::lap::Worn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::memory::{Backing, Mapping};
 use crate::sys::shared_file::SharedFile;
+use alloc::Allocator;
 use layout::Geometry;
+use parts::Parts;
 use views::Views;
 
 /// Version of everything in an arena and of the hello.
 pub(in crate::shm) const VERSION: u32 = 8;
 
 /// The arena that this process made.
-pub(in crate::shm) struct Arena {
+pub(crate) struct Arena {
     /// What messages need.
     map: Mapping,
     /// The rest, as far as it is used.
     views: Views,
     geometry: Geometry,
     is_shared: bool,
+    allocator: Allocator,
+    parts: Parts,
 }
 
 impl Arena {
@@ -50,7 +57,9 @@ impl Arena {
         }
         let map = Mapping::new(&file, 0, geometry.ring_end() as usize)?;
         let views = Views::of_own(file, geometry.ring_end()..geometry.total());
-        let arena = Arena { map, views, geometry, is_shared };
+        let allocator = Allocator::new(geometry.alloc_at(), geometry.alloc_bytes);
+        let parts = Parts::default();
+        let arena = Arena { map, views, geometry, is_shared, allocator, parts };
         let probe = getrandom::u64().map_err(io::Error::other)?;
         arena.word64(layout::PROBE).store(probe, Ordering::Relaxed);
         arena.word(layout::VERSION).store(VERSION, Ordering::Relaxed);

@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use mpi_core::port::PeerId;
 
 use super::hello::{HELLO_BYTES, Hello};
-use crate::shm::Shm;
+use crate::shm::Contacts;
 use crate::shm::arena::Remote;
 use crate::shm::arena::layout;
 use crate::shm::peer::State;
@@ -42,7 +42,7 @@ fn address(name: &Name) -> (i32, i32) {
     (word(0), word(4))
 }
 
-impl Shm {
+impl Contacts {
     /// Shows on the arena what all who come in need to know. The key only tells whole plates: the
     /// secret of the job is not known yet, and a card leads to no other arena.
     pub(in crate::shm) fn put_up_plate(&self) {
@@ -91,13 +91,10 @@ impl Shm {
     /// Tells a peer that was just met that its arena is open here. The fence is for the word: either
     /// the peer sees the knock before it sleeps or leaves, or this process sees that it does.
     pub(in crate::shm) fn knock(&mut self, peer: PeerId) {
-        let to = &self.peers[peer.0 as usize];
-        let Some(remote) = &to.remote else { return };
+        let Some(remote) = &self.peers[peer.0 as usize].remote else { return };
         remote.knock(self.config.rank);
         fence(Ordering::SeqCst);
-        if let Some(word) = to.sleeps() {
-            self.ring(peer, word);
-        }
+        self.wake(peer);
     }
 
     /// Whether a peer that has not been met has knocked.

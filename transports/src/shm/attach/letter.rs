@@ -6,7 +6,7 @@ use std::io;
 
 use mpi_core::port::PeerId;
 
-use crate::shm::Shm;
+use crate::shm::Contacts;
 use crate::sys::socket::Name;
 
 /// A datagram on its way out.
@@ -28,7 +28,7 @@ pub(in crate::shm) enum Enclosure {
     Nothing,
 }
 
-impl Shm {
+impl Contacts {
     /// Sends the letters that are waiting; a receiver whose queue is full gets its later.
     pub(in crate::shm) fn send_letters(&mut self) {
         for _ in 0..self.outbox.len() {

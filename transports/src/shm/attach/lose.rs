@@ -4,9 +4,9 @@ use mpi_core::port::{PeerId, Why};
 
 use crate::shm::peer::State;
 use crate::shm::ring::lane::{Reader, Writer};
-use crate::shm::{Event, Shm};
+use crate::shm::{Contacts, Event};
 
-impl Shm {
+impl Contacts {
     /// Notes that `peer` is gone, and tells it so, in case it is there; what it had sent before stays readable.
     pub(crate) fn lose(&mut self, peer: PeerId, how: &str) {
         let to = &self.peers[peer.0 as usize];

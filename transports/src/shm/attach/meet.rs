@@ -17,7 +17,7 @@ use super::segments::Posting;
 use crate::cards::NODE;
 use crate::shm::arena::Remote;
 use crate::shm::peer::{Peer, State};
-use crate::shm::{Event, Shm};
+use crate::shm::{Contacts, Event};
 use crate::sys::cma;
 use crate::sys::socket::{Arrival, Name};
 
@@ -32,7 +32,7 @@ pub(in crate::shm) struct Stray {
     pid: i32,
 }
 
-impl Shm {
+impl Contacts {
     /// Makes a peer known (see [`mpi_core::port::Transport::add_peer`]).
     pub(in crate::shm) fn introduce(&mut self, peer: PeerId, name: &ProcessName) {
         let place = peer.0 as usize;
@@ -246,7 +246,7 @@ impl Shm {
             self.take_hello(bytes, arrival)
         };
         if let Err(why) = taken {
-            self.counters.strangers += 1;
+            self.refusals += 1;
             if !self.restraint.may_speak(Instant::now()) {
                 return;
             }
@@ -255,7 +255,7 @@ impl Shm {
                 pid,
                 uid,
                 why,
-                so_far = self.counters.strangers,
+                so_far = self.refusals,
                 "refused a stranger at the shared-memory socket"
             );
         }

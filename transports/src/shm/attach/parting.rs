@@ -11,7 +11,7 @@ use mpi_core::port::Why;
 use super::hello::Secret;
 use super::letter::{Enclosure, Letter};
 use crate::fields::{Fields, HASH_BYTES};
-use crate::shm::Shm;
+use crate::shm::Contacts;
 use crate::shm::arena::VERSION;
 use crate::sys::socket::{NAME_BYTES, Name};
 
@@ -67,7 +67,7 @@ pub(in crate::shm) fn is_meant(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-impl Shm {
+impl Contacts {
     /// Tells the process of `rank`, whose socket is `to`, that it is given up.
     pub(in crate::shm) fn part_from(&mut self, to_rank: u32, to: Name, why: &str) {
         let parting = Parting { rank: self.config.rank, to_rank, to, why: why.to_owned() };
@@ -101,6 +101,7 @@ mod tests {
 
     use super::*;
     use crate::conformance::Recorder;
+    use crate::shm::Shm;
     use crate::shm::arena::Arena;
     use crate::shm::attach::door;
     use crate::shm::tests::{Board, config, eager, introduce, join, small};
@@ -118,7 +119,7 @@ mod tests {
 
     fn poll(ends: &mut [(&mut Shm, &mut Recorder)]) {
         for (shm, sink) in ends {
-            shm.look_soon();
+            shm.contacts.look_soon();
             shm.poll(*sink);
         }
     }
@@ -150,7 +151,7 @@ mod tests {
         let mut refused = introduce(refused, &board);
         let (mut first, mut second) = (Recorder::default(), Recorder::default());
         board.post(1, refuses.card());
-        refused.post_hello(PeerId(1), refuses.card.name);
+        refused.contacts.post_hello(PeerId(1), refuses.contacts.card.name);
         for _ in 0..4 {
             poll(&mut [(&mut refused, &mut first), (&mut refuses, &mut second)]);
         }
@@ -168,8 +169,8 @@ mod tests {
         let new = |rank| Shm::new(config(rank, 2, small()), Box::new(board.clone())).unwrap();
         let (mut given_up, mut other) = (introduce(new(0), &board), introduce(new(1), &board));
         let (mut first, mut second) = (Recorder::default(), Recorder::default());
-        other.lose(PeerId(0), "a test");
-        given_up.post_hello(PeerId(1), other.card.name);
+        other.contacts.lose(PeerId(0), "a test");
+        given_up.contacts.post_hello(PeerId(1), other.contacts.card.name);
         for _ in 0..4 {
             poll(&mut [(&mut given_up, &mut first), (&mut other, &mut second)]);
         }
@@ -183,8 +184,8 @@ mod tests {
         let mut ends: Vec<Shm> =
             (0..2).map(|rank| join(&board, config(rank, 2, small()))).collect();
         let mut sinks = [Recorder::default(), Recorder::default()];
-        ends.iter_mut().for_each(Shm::meet_all);
-        ends[1].drop_peer(PeerId(0), "it breaks the rules");
+        ends.iter_mut().for_each(|end| end.contacts.meet_all());
+        ends[1].contacts.drop_peer(PeerId(0), "it breaks the rules");
         for _ in 0..2 {
             for (end, sink) in ends.iter_mut().zip(&mut sinks) {
                 poll(&mut [(end, sink)]);

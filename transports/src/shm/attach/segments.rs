@@ -16,8 +16,8 @@ use mpi_core::segments::Segments;
 use super::hello::Secret;
 use super::letter::{Enclosure, Letter};
 use crate::fields::{Fields, HASH_BYTES};
-use crate::shm::Shm;
 use crate::shm::arena::VERSION;
+use crate::shm::{Contacts, Shm};
 use crate::sys::memory::Mapping;
 use crate::sys::shared_file::SharedFile;
 use crate::sys::socket::{Arrival, NAME_BYTES, Name};
@@ -91,7 +91,7 @@ fn map(file: &SharedFile, layout: Layout) -> Result<Segment, String> {
     Ok(unsafe { Segment::new(mapping.base(), len as u64, Box::new(mapping)) })
 }
 
-impl Shm {
+impl Contacts {
     /// A segment has been posted to this process.
     pub(in crate::shm) fn take_posting(
         &mut self,
@@ -118,24 +118,24 @@ impl Segments for Shm {
         let file = SharedFile::new(len as u64)
             .map_err(|error| format!("{len} bytes of shared memory cannot be had: {error}"))?;
         let segment = map(&file, layout)?;
-        self.segments.made.insert(mark, file);
+        self.contacts.segments.made.insert(mark, file);
         Ok(segment)
     }
 
     fn post_segment(&mut self, mark: u64, peer: PeerId) {
-        let known = self.peers.get(peer.0 as usize);
+        let known = self.contacts.peers.get(peer.0 as usize);
         let Some((to_rank, Some(to))) = known.map(|known| (known.rank, known.name)) else { return };
-        let posting = Posting { rank: self.config.rank, to_rank, mark, to };
-        let bytes = posting.to_bytes(&self.config.secret);
+        let posting = Posting { rank: self.contacts.config.rank, to_rank, mark, to };
+        let bytes = posting.to_bytes(&self.contacts.config.secret);
         let enclosed = Enclosure::Segment(mark);
-        self.outbox.push_back(Letter { peer: Some(peer), to, bytes, enclosed });
-        self.send_letters();
-        self.look_soon();
+        self.contacts.outbox.push_back(Letter { peer: Some(peer), to, bytes, enclosed });
+        self.contacts.send_letters();
+        self.contacts.look_soon();
     }
 
     fn end_posting(&mut self, mark: u64) {
-        self.segments.made.remove(&mark);
-        self.outbox.retain(|letter| letter.enclosed != Enclosure::Segment(mark));
+        self.contacts.segments.made.remove(&mark);
+        self.contacts.outbox.retain(|letter| letter.enclosed != Enclosure::Segment(mark));
     }
 
     fn fetch_segment(
@@ -144,9 +144,9 @@ impl Segments for Shm {
         peer: PeerId,
         layout: Layout,
     ) -> Option<Result<Segment, String>> {
-        let known = self.peers.get(peer.0 as usize)?;
-        let Some(come) = self.segments.come.remove(&(known.rank, mark)) else {
-            self.look_soon();
+        let known = self.contacts.peers.get(peer.0 as usize)?;
+        let Some(come) = self.contacts.segments.come.remove(&(known.rank, mark)) else {
+            self.contacts.look_soon();
             return None;
         };
         let missing = "the memory's descriptor did not come along; is the limit on open files \
@@ -163,7 +163,7 @@ impl Segments for Shm {
     }
 
     fn watch(&mut self) {
-        self.refused = true;
+        self.contacts.refused = true;
     }
 }
 

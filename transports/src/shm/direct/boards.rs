@@ -16,7 +16,7 @@ use super::caches::Caches;
 use crate::board::{ALIGN, Apart, Awaited, Board, Layout};
 use crate::profile::Profile;
 use crate::shm::peer::State;
-use crate::shm::{Bulk, Shm};
+use crate::shm::{Bulk, Contacts, Shm};
 use crate::{copy, stores};
 
 /// The boards of a process.
@@ -74,36 +74,7 @@ impl Table {
     }
 }
 
-impl Shm {
-    /// Wakes a member that sleeps: a plain load where it does not (see `park`).
-    #[inline]
-    pub(in crate::shm) fn wake(&mut self, peer: PeerId) {
-        if let Some(word) = self.peers[peer.0 as usize].sleeps() {
-            self.ring(peer, word);
-        }
-    }
-
-    #[inline]
-    fn wake_audience(&mut self, board: BoardId, to: Audience) {
-        match to {
-            Audience::One(rank) => {
-                if let Some(peer) = self.boards.get(board).map(|board| board.member(rank)) {
-                    self.wake(peer);
-                }
-            }
-            Audience::Everyone => {
-                let Some(board) = self.boards.get(board) else { return };
-                let asleep = |peer: &PeerId| self.peers[peer.0 as usize].sleeps().is_some();
-                if board.others().any(|peer| asleep(&peer)) {
-                    let asleep: Vec<PeerId> = board.others().filter(asleep).collect();
-                    asleep.into_iter().for_each(|peer| self.wake(peer));
-                }
-            }
-        }
-    }
-}
-
-impl Shm {
+impl Contacts {
     /// Makes contact with `peer`, and says how far that has come.
     pub(crate) fn meet(&mut self, peer: PeerId) -> Meeting {
         if peer.0 as usize >= self.peers.len() {
@@ -118,28 +89,45 @@ impl Shm {
             _ => Meeting::Pending,
         }
     }
+}
 
-    /// Processes of the job that run here for each processor, rounded up.
-    pub(crate) fn share(&self) -> u32 {
-        self.waiter.share()
+impl Shm {
+    #[inline]
+    fn wake_audience(&mut self, board: BoardId, to: Audience) {
+        match to {
+            Audience::One(rank) => {
+                if let Some(peer) = self.boards.get(board).map(|board| board.member(rank)) {
+                    self.contacts.wake(peer);
+                }
+            }
+            Audience::Everyone => {
+                let Some(board) = self.boards.get(board) else { return };
+                let asleep =
+                    |peer: &PeerId| self.contacts.peers[peer.0 as usize].sleeps().is_some();
+                if board.others().any(|peer| asleep(&peer)) {
+                    let asleep: Vec<PeerId> = board.others().filter(asleep).collect();
+                    asleep.into_iter().for_each(|peer| self.contacts.wake(peer));
+                }
+            }
+        }
     }
 }
 
 impl Boards for Shm {
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
-        self.take_part(size)
+        self.contacts.arena.take_part(size)
     }
 
     fn drop_part(&mut self, part: u64) {
-        self.keep_part(part);
+        self.contacts.arena.keep_part(part);
     }
 
     fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
         let bytes = Layout::new(parts.len() as u32).bytes() as u64;
         let base = |(at, (peer, part)): (usize, &(PeerId, u64))| {
             let address = match at == rank as usize {
-                true => self.arena.allocated(*part, bytes).ok(),
-                false => self.peer_memory(*peer, *part, bytes),
+                true => self.contacts.arena.allocated(*part, bytes).ok(),
+                false => self.contacts.peers.get_mut(peer.0 as usize)?.memory(*part, bytes),
             };
             address.filter(|address| address.addr().is_multiple_of(ALIGN)).map(|at| (*peer, at))
         };
@@ -149,11 +137,11 @@ impl Boards for Shm {
         // peer's entry, which goes with the boards; the own part was taken for this board alone.
         let mut board = unsafe { Board::new(rank, mark, members?, own) };
         board.set_crowded(self.waiter.is_crowded());
-        if let Some(backing) = self.arena.backing(own, bytes) {
+        if let Some(backing) = self.contacts.arena.backing(own, bytes) {
             board.be_backed(backing);
         }
-        if self.config.shm.bulk != Bulk::Pipeline {
-            let readable = |peer: PeerId| self.peers[peer.0 as usize].readable.is_some();
+        if self.contacts.config.shm.bulk != Bulk::Pipeline {
+            let readable = |peer: PeerId| self.contacts.peers[peer.0 as usize].readable.is_some();
             let others = (0..).zip(parts).filter(|(other, _)| *other != rank);
             others
                 .filter(|(_, (peer, _))| readable(*peer))
@@ -233,7 +221,7 @@ impl Boards for Shm {
     }
 
     fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        let apart = Apart { at: self.lies(at, len), len };
+        let apart = Apart { at: self.contacts.arena.lies(at, len), len };
         let shown = self.boards.get(board).is_some_and(|board| board.show(to, apart));
         if shown {
             self.wake_audience(board, to);
@@ -256,7 +244,20 @@ impl Boards for Shm {
         into: &mut Unpacker,
         past: bool,
     ) -> Fetched {
-        self.fetch_apart(board, from, into, past)
+        let Some(on) = self.boards.get(board) else { return Fetched::Refused };
+        let (apart, writer) = (on.apart(from), on.member(from.rank()));
+        let fetched = apart.and_then(|apart| {
+            let len = apart.len.min(into.remaining());
+            let moved = self.pull_in_place(writer, apart.at, len, past, into)
+                || self.pull_alone(writer, apart.at.address, len, into) == Pulled::Done;
+            moved.then_some(len)
+        });
+        if fetched.is_none()
+            && let Some(on) = self.boards.get(board)
+        {
+            on.refuse(from);
+        }
+        fetched.map_or(Fetched::Refused, Fetched::Whole)
     }
 
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
@@ -282,7 +283,7 @@ impl Boards for Shm {
     ) -> Option<*const u8> {
         let on = self.boards.get(board)?;
         let (lies, writer) = (on.apart(from)?.part(at, len)?, on.member(from.rank()));
-        self.in_place(writer, lies, len).map(<*mut u8>::cast_const)
+        self.contacts.peers[writer.0 as usize].in_place(lies, len).map(<*mut u8>::cast_const)
     }
 
     #[inline]
@@ -310,7 +311,7 @@ impl Boards for Shm {
         let Some(at) = self.boards.get(board) else { return };
         at.consume(from);
         let writer = at.member(from.rank());
-        self.wake(writer);
+        self.contacts.wake(writer);
     }
 
     fn renounce(&mut self, board: BoardId, why: i32) {

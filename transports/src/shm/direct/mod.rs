@@ -1,7 +1,4 @@
-//! Memory that several processes map and read in place: what the library allocates for programs, and boards.
+//! Boards: memory that several processes map and read in place.
 
-pub(in crate::shm) mod alloc;
 pub(in crate::shm) mod boards;
 pub(in crate::shm) mod caches;
-pub(in crate::shm) mod parts;
-mod programs;

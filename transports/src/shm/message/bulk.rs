@@ -17,7 +17,7 @@ use crate::shm::peer::{IMPOSSIBLE_COUNT, Peer, State};
 use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::Class;
 use crate::shm::transfers::{Incoming, Outgoing};
-use crate::shm::{Event, Shm};
+use crate::shm::{Contacts, Event, Shm};
 
 impl Shm {
     /// Takes over a transfer (see [`mpi_core::port::Transport::send_bulk`]).
@@ -28,7 +28,7 @@ impl Shm {
         source: Packer,
         token: Token,
     ) {
-        let Some(to) = self.peer_mut(peer) else { return };
+        let Some(to) = self.contacts.peers.get_mut(peer.0 as usize) else { return };
         if to.state == State::Down {
             return;
         }
@@ -43,8 +43,8 @@ impl Shm {
             moved: 0,
             exchanged: false,
         });
-        self.chores = true;
-        if self.make_room(peer) {
+        self.contacts.chores = true;
+        if self.contacts.make_room(peer) {
             self.pump_peer(peer);
         }
     }
@@ -52,28 +52,29 @@ impl Shm {
     /// Moves some pieces of what goes to each peer. Whether anything is left to do.
     pub(in crate::shm) fn pump(&mut self) -> bool {
         let mut busy = false;
-        for i in 0..self.peers.len() {
+        for i in 0..self.contacts.peers.len() {
             let peer = PeerId(i as u32);
             for _ in 0..PIPELINE_PIECES {
-                let waits = !self.peers[i].bulk_out.is_empty();
-                if !waits || !self.make_room(peer) || !self.pump_peer(peer) {
+                let waits = !self.contacts.peers[i].bulk_out.is_empty();
+                if !waits || !self.contacts.make_room(peer) || !self.pump_peer(peer) {
                     break;
                 }
             }
-            busy |= !self.peers[i].bulk_out.is_empty();
+            busy |= !self.contacts.peers[i].bulk_out.is_empty();
         }
         busy
     }
 
     /// Fills one chunk for `peer`; `false` if there is no room for it on the way.
     fn pump_peer(&mut self, peer: PeerId) -> bool {
-        if !self.has_bulk_room(peer) {
+        if !self.contacts.has_bulk_room(peer) {
             return false;
         }
-        let to = &mut self.peers[peer.0 as usize];
+        let to = &mut self.contacts.peers[peer.0 as usize];
         let Some(front) = to.bulk_out.front_mut() else { return false };
         let left = front.source.remaining();
-        let most = u64::from(self.config.shm.chunk_bytes).min(self.ring.chunk_most());
+        let most =
+            u64::from(self.contacts.config.shm.chunk_bytes).min(self.contacts.ring.chunk_most());
         let room = (piece(front.moved, most as usize) as u64).min(left);
         if !front.begun {
             front.exchanged = room > 0 && to.exchange.hand_over(room).is_some();
@@ -82,12 +83,15 @@ impl Shm {
         let chunk = match exchanged {
             _ if room == 0 => None,
             Some(at) => Some((EXCHANGE + front.moved, at)),
-            None => self.take_run(room).map(|at| (at, self.arena.at(at, room as usize))),
+            None => self
+                .contacts
+                .take_run(room)
+                .map(|at| (at, self.contacts.arena.at(at, room as usize))),
         };
-        let to = &mut self.peers[peer.0 as usize];
+        let to = &mut self.contacts.peers[peer.0 as usize];
         if to.state != State::Open {
             let runs = chunk.into_iter().filter(|(offset, _)| *offset < EXCHANGE);
-            runs.for_each(|(offset, _)| self.ring.give(offset, room));
+            runs.for_each(|(offset, _)| self.contacts.ring.give(offset, room));
             return false;
         }
         let ride = to.reader.ride();
@@ -116,53 +120,13 @@ impl Shm {
             self.pumped = true;
             to.writer.write(Class::Chunk, ride, [0; 3], &[out.id, offset, len as u64]);
         }
-        let rung = to.sleeps();
         if out.source.remaining() == 0 {
-            self.events.push(Event::Sent(out.token));
+            self.contacts.events.push(Event::Sent(out.token));
         } else {
             to.bulk_out.push_back(out);
         }
-        if let Some(word) = rung {
-            self.ring(peer, word);
-        }
+        self.contacts.wake(peer);
         room == 0 || chunk.is_some()
-    }
-
-    /// Whether another chunk may go to `peer` now, after a look if it seems not.
-    fn has_bulk_room(&mut self, peer: PeerId) -> bool {
-        let most = self.config.shm.chunks_per_peer;
-        let to = &mut self.peers[peer.0 as usize];
-        if to.has_bulk_room(most) {
-            return true;
-        }
-        if to.look(&mut self.slots, &mut self.ring).is_err() {
-            self.drop_peer(peer, IMPOSSIBLE_COUNT);
-            return false;
-        }
-        to.has_bulk_room(most)
-    }
-
-    /// A free run of the ring, after a look at the readers if need be: beyond the way round only if that is unread.
-    fn take_run(&mut self, bytes: u64) -> Option<u64> {
-        let run = self.ring.take_near(bytes).or_else(|| {
-            self.reclaim();
-            self.ring.take_near(bytes).or_else(|| self.ring.take(bytes))
-        })?;
-        if let Some((from, len)) = self.worn.step(run, bytes, self.arena.geometry().ring_end()) {
-            self.arena.populate(from, len);
-        }
-        Some(run)
-    }
-
-    /// As [`Shm::take_run`], for a frame to `peer`: nothing if the look has shown that the peer breaks the protocol.
-    #[inline]
-    pub(in crate::shm) fn take_run_for(&mut self, peer: PeerId, bytes: u64) -> Option<u64> {
-        let run = self.take_run(bytes)?;
-        if self.peers[peer.0 as usize].state == State::Open {
-            return Some(run);
-        }
-        self.ring.give(run, bytes);
-        None
     }
 
     /// A transfer from `peer` begins.
@@ -174,7 +138,7 @@ impl Shm {
         id: u64,
         sink: &mut S,
     ) -> Result<(), &'static str> {
-        let from = &mut self.peers[peer.0 as usize];
+        let from = &mut self.contacts.peers[peer.0 as usize];
         if from.bulk_in.iter().any(|incoming| incoming.id == id) {
             return Err("it began one bulk transfer twice");
         }
@@ -198,7 +162,7 @@ impl Shm {
         [id, offset, len]: [u64; 3],
         sink: &mut S,
     ) -> Result<(), &'static str> {
-        let from = &mut self.peers[peer.0 as usize];
+        let from = &mut self.contacts.peers[peer.0 as usize];
         let place = from.bulk_in.iter().position(|incoming| incoming.id == id);
         let place = place.ok_or("a chunk of it belongs to no bulk transfer")?;
         let body = from.body(offset, len).ok_or("a frame of it names a chunk outside its arena")?;
@@ -230,6 +194,45 @@ impl Shm {
             }
         }
         Ok(())
+    }
+}
+
+impl Contacts {
+    /// Whether another chunk may go to `peer` now, after a look if it seems not.
+    fn has_bulk_room(&mut self, peer: PeerId) -> bool {
+        let most = self.config.shm.chunks_per_peer;
+        let to = &mut self.peers[peer.0 as usize];
+        if to.has_bulk_room(most) {
+            return true;
+        }
+        if to.look(&mut self.slots, &mut self.ring).is_err() {
+            self.drop_peer(peer, IMPOSSIBLE_COUNT);
+            return false;
+        }
+        to.has_bulk_room(most)
+    }
+
+    /// A free run of the ring, after a look at the readers if need be: beyond the way round only if that is unread.
+    fn take_run(&mut self, bytes: u64) -> Option<u64> {
+        let run = self.ring.take_near(bytes).or_else(|| {
+            self.reclaim();
+            self.ring.take_near(bytes).or_else(|| self.ring.take(bytes))
+        })?;
+        if let Some((from, len)) = self.worn.step(run, bytes, self.arena.geometry().ring_end()) {
+            self.arena.populate(from, len);
+        }
+        Some(run)
+    }
+
+    /// As [`Contacts::take_run`], for a frame to `peer`: nothing if the look has shown that it breaks the protocol.
+    #[inline]
+    pub(in crate::shm) fn take_run_for(&mut self, peer: PeerId, bytes: u64) -> Option<u64> {
+        let run = self.take_run(bytes)?;
+        if self.peers[peer.0 as usize].state == State::Open {
+            return Some(run);
+        }
+        self.ring.give(run, bytes);
+        None
     }
 }
 

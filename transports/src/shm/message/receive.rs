@@ -18,19 +18,22 @@ impl Shm {
     pub(in crate::shm) fn poll_lanes<S: Sink>(&mut self, sink: &mut S) -> Activity {
         self.boards.forget_missed();
         let mut activity = Activity::Idle;
-        let all =
-            if self.look_at_all { self.row.len() } else { LANES_PER_POLL.min(self.row.len()) };
+        let all = if self.look_at_all {
+            self.contacts.row.len()
+        } else {
+            LANES_PER_POLL.min(self.contacts.row.len())
+        };
         for at in 0..all {
             if self.look_at(at, sink) {
                 activity = Activity::Busy;
             }
         }
-        if self.row.len() > all && self.look_in_turn(sink) {
+        if self.contacts.row.len() > all && self.look_in_turn(sink) {
             activity = Activity::Busy;
         }
         self.look_at_all = false;
-        self.until_look -= 1;
-        if self.chores || self.until_look == 0 {
+        self.contacts.until_look -= 1;
+        if self.contacts.chores || self.contacts.until_look == 0 {
             self.do_chores(sink);
             if std::mem::take(&mut self.pumped) {
                 activity = Activity::Busy;
@@ -42,8 +45,8 @@ impl Shm {
     /// Takes in what has come from the peer at a place of the row, if there still is one.
     #[inline]
     fn look_at<S: Sink>(&mut self, at: usize, sink: &mut S) -> bool {
-        let Some(&peer) = self.row.get(at) else { return false };
-        let news = self.peers[peer.0 as usize].reader.has_news();
+        let Some(&peer) = self.contacts.row.get(at) else { return false };
+        let news = self.contacts.peers[peer.0 as usize].reader.has_news();
         if news {
             self.heard = self.heard.wrapping_add(1);
             self.drain(peer, sink);
@@ -54,13 +57,17 @@ impl Shm {
     /// Looks at some of the quiet lanes; one that is no longer quiet comes to the front.
     fn look_in_turn<S: Sink>(&mut self, sink: &mut S) -> bool {
         let mut any = false;
-        for _ in 0..LANES_PER_POLL.min(self.row.len() - LANES_PER_POLL) {
-            let at = if self.turn + 1 < self.row.len() { self.turn + 1 } else { LANES_PER_POLL };
+        for _ in 0..LANES_PER_POLL.min(self.contacts.row.len() - LANES_PER_POLL) {
+            let at = if self.turn + 1 < self.contacts.row.len() {
+                self.turn + 1
+            } else {
+                LANES_PER_POLL
+            };
             self.turn = at.max(LANES_PER_POLL);
             if self.look_at(self.turn, sink) {
                 any = true;
-                if self.turn < self.row.len() {
-                    self.row.swap(self.turn, self.turn % LANES_PER_POLL);
+                if self.turn < self.contacts.row.len() {
+                    self.contacts.row.swap(self.turn, self.turn % LANES_PER_POLL);
                 }
             }
         }
@@ -75,7 +82,7 @@ impl Shm {
         looks: u32,
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
-        let Some(from) = self.peers.get_mut(peer.0 as usize) else { return Front::Other };
+        let Some(from) = self.contacts.peers.get_mut(peer.0 as usize) else { return Front::Other };
         let Some(words) = from.reader.peek_within(looks) else { return from.shows_nothing() };
         let (header, _) = Header::from_words(words.header);
         let Some(body) = small_body(from, words, &header) else { return Front::Other };
@@ -84,8 +91,8 @@ impl Shm {
         }
         from.take_over(words);
         self.heard = self.heard.wrapping_add(1);
-        if from.go_on(words, &mut self.slots, &mut self.ring).is_err() {
-            self.drop_peer(peer, IMPOSSIBLE_RIDE);
+        if from.go_on(words, &mut self.contacts.slots, &mut self.contacts.ring).is_err() {
+            self.contacts.drop_peer(peer, IMPOSSIBLE_RIDE);
         }
         Front::Taken
     }
@@ -98,7 +105,7 @@ impl Shm {
         looks: u32,
         expected: &Expected,
     ) -> Result<(Header, usize), Front> {
-        let from = self.peers.get_mut(peer.0 as usize).ok_or(Front::Other)?;
+        let from = self.contacts.peers.get_mut(peer.0 as usize).ok_or(Front::Other)?;
         let payload = from.reader.next_payload();
         let Some(words) = from.reader.peek_within(looks) else { return Err(from.shows_nothing()) };
         let (header, _) = Header::from_words(words.header);
@@ -138,8 +145,8 @@ impl Shm {
             return Err(Front::Other);
         }
         self.heard = self.heard.wrapping_add(1);
-        if from.go_on(words, &mut self.slots, &mut self.ring).is_err() {
-            self.drop_peer(peer, IMPOSSIBLE_RIDE);
+        if from.go_on(words, &mut self.contacts.slots, &mut self.contacts.ring).is_err() {
+            self.contacts.drop_peer(peer, IMPOSSIBLE_RIDE);
         }
         Ok((header, len))
     }
@@ -148,25 +155,30 @@ impl Shm {
     #[inline]
     fn drain<S: Sink>(&mut self, peer: PeerId, sink: &mut S) {
         for _ in 0..FRAMES_PER_LANE {
-            let from = &mut self.peers[peer.0 as usize];
+            let from = &mut self.contacts.peers[peer.0 as usize];
             let Some(words) = from.reader.peek() else {
                 from.stale = 0;
-                if from.is_amid() && !self.chores && from.reader.comes_within(LOOKS_AMID) {
+                if from.is_amid() && !self.contacts.chores && from.reader.comes_within(LOOKS_AMID) {
                     continue;
                 }
                 break;
             };
             let (header, _) = Header::from_words(words.header);
-            if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
-                return self.drop_peer(peer, IMPOSSIBLE_RIDE);
+            if from
+                .learn(words.consumed(), &mut self.contacts.slots, &mut self.contacts.ring)
+                .is_err()
+            {
+                return self.contacts.drop_peer(peer, IMPOSSIBLE_RIDE);
             }
-            if let Some(body) = small_body(&mut self.peers[peer.0 as usize], words, &header) {
+            if let Some(body) =
+                small_body(&mut self.contacts.peers[peer.0 as usize], words, &header)
+            {
                 sink.frame(peer, &header, body);
-                self.peers[peer.0 as usize].take_over(words);
+                self.contacts.peers[peer.0 as usize].take_over(words);
             } else if let Err(how) = self.take_other(peer, words, &header, sink) {
-                return self.drop_peer(peer, how);
+                return self.contacts.drop_peer(peer, how);
             }
-            let from = &mut self.peers[peer.0 as usize];
+            let from = &mut self.contacts.peers[peer.0 as usize];
             if from.reader.is_closed() {
                 // What answered the frame has found the peer out.
                 return;
@@ -177,7 +189,7 @@ impl Shm {
                 from.reader.publish();
             }
         }
-        self.peers[peer.0 as usize].reader.publish();
+        self.contacts.peers[peer.0 as usize].reader.publish();
     }
 
     /// A frame that is no small one of the core.
@@ -189,7 +201,7 @@ impl Shm {
         header: &Header,
         sink: &mut S,
     ) -> Result<(), &'static str> {
-        let reader = &self.peers[peer.0 as usize].reader;
+        let reader = &self.contacts.peers[peer.0 as usize].reader;
         let word = |i| reader.payload_word(i);
         match words.class() {
             Some(Class::Body) => Err("a frame of it names a body outside its slots and ring"),
@@ -218,7 +230,7 @@ impl Shm {
     /// Takes in all that a peer which is gone had sent: at most what fits into its lane.
     fn take_rest<S: Sink>(&mut self, peer: PeerId, sink: &mut S) {
         for _ in 0..=CELLS_MAX as usize / FRAMES_PER_LANE {
-            if !self.peers[peer.0 as usize].reader.has_news() {
+            if !self.contacts.peers[peer.0 as usize].reader.has_news() {
                 return;
             }
             self.drain(peer, sink);
@@ -229,18 +241,18 @@ impl Shm {
     #[cold]
     #[inline(never)]
     fn do_chores<S: Sink>(&mut self, sink: &mut S) {
-        if self.until_look == 0 {
-            self.look_around();
+        if self.contacts.until_look == 0 {
+            self.contacts.look_around();
         }
-        self.chores = self.pump();
-        self.ring_again();
-        for event in std::mem::take(&mut self.events) {
+        self.contacts.chores = self.pump();
+        self.contacts.ring_again();
+        for event in std::mem::take(&mut self.contacts.events) {
             match event {
                 Event::Sent(token) => sink.sent(token),
                 Event::Down(peer, why) => {
                     self.take_rest(peer, sink);
                     // The requests give their memory back now.
-                    let gone = &mut self.peers[peer.0 as usize];
+                    let gone = &mut self.contacts.peers[peer.0 as usize];
                     gone.bulk_in.clear();
                     gone.arriving = None;
                     sink.peer_down(peer, why);

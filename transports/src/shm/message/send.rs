@@ -7,10 +7,10 @@ use mpi_core::tuning::BODIES_PER_LOOK;
 
 use super::gather::{gather_bytes, gather_packed, gather_pair, gather_word};
 use crate::reach::Reach;
-use crate::shm::Shm;
 use crate::shm::peer::{IMPOSSIBLE_COUNT, State};
 use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::{BESIDE_BYTES, Class};
+use crate::shm::{Contacts, Shm};
 
 /// Where a body goes: into the exchange buffer, a slot, or a run of the ring of so many bytes.
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ impl Shm {
     /// Whether there is an open lane to `peer` that surely can take a frame.
     #[inline(always)]
     pub fn has_cell(&self, peer: PeerId) -> bool {
-        self.peers.get(peer.0 as usize).is_some_and(|to| to.writer.has_room())
+        self.contacts.peers.get(peer.0 as usize).is_some_and(|to| to.writer.has_room())
     }
 
     /// Writes a frame whose body fits into its cell, if there is room (see [`mpi_core::port::Transport::send_inline`]).
@@ -61,7 +61,7 @@ impl Shm {
         header: Header,
         bytes: RawBytes<'_>,
     ) -> bool {
-        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return false };
+        let Some(to) = self.contacts.peers.get_mut(peer.0 as usize) else { return false };
         let len = bytes.len();
         if !to.writer.has_room() || len > INLINE_BYTES {
             return false;
@@ -76,7 +76,7 @@ impl Shm {
             to.writer.write(Class::Inline, ride, words, &gather_bytes(bytes));
         }
         if let Some(word) = to.sleeps() {
-            self.ring(peer, word);
+            self.contacts.ring(peer, word);
         }
         true
     }
@@ -90,8 +90,8 @@ impl Shm {
         body: Body<'_>,
     ) -> Result<(), Full> {
         let len = body_len(&body);
-        if peer.0 as usize >= self.peers.len() {
-            return self.refuse();
+        if peer.0 as usize >= self.contacts.peers.len() {
+            return self.contacts.refuse();
         }
         if !self.has_cell(peer) {
             return self.send_slowly(peer, header, body, len);
@@ -105,12 +105,12 @@ impl Shm {
             Body::Packed(packer) if len <= INLINE_BYTES as u64 => packer,
             body => return self.send_slowly(peer, header, body, len),
         };
-        let to = &mut self.peers[peer.0 as usize];
+        let to = &mut self.contacts.peers[peer.0 as usize];
         let words = Header { inline_len: len as u8, ..*header }.to_words(0);
         let ride = to.reader.ride();
         to.writer.write(Class::Inline, ride, words, &gather_packed(packer));
         if let Some(word) = to.sleeps() {
-            self.ring(peer, word);
+            self.contacts.ring(peer, word);
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Shm {
         header: [u64; 3],
         body: RawBytes<'_>,
     ) -> bool {
-        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return false };
+        let Some(to) = self.contacts.peers.get_mut(peer.0 as usize) else { return false };
         let len = body.len() as u64;
         if !to.writer.has_room() || len > self.whole_most {
             return false;
@@ -139,7 +139,7 @@ impl Shm {
             unsafe { body.copy_small_to(at) };
             to.writer.write(Class::Beside, to.reader.ride(), words, &[len]);
             if let Some(word) = to.sleeps() {
-                self.ring(peer, word);
+                self.contacts.ring(peer, word);
             }
             return true;
         }
@@ -148,12 +148,12 @@ impl Shm {
             unsafe { body.copy_small_to(at) };
             EXCHANGE
         } else {
-            let slots = len <= self.config.shm.slot_bytes.into();
+            let slots = len <= self.contacts.config.shm.slot_bytes.into();
             if !slots || to.held.len() >= BODIES_PER_LOOK {
                 return false;
             }
-            let Some(offset) = self.slots.take() else { return false };
-            let at = self.arena.at(offset, body.len());
+            let Some(offset) = self.contacts.slots.take() else { return false };
+            let at = self.contacts.arena.at(offset, body.len());
             // SAFETY: a slot has so many bytes; as above.
             unsafe { to.reach.copy(body, at) };
             to.held.note(to.writer.tail(), offset, 0);
@@ -161,30 +161,9 @@ impl Shm {
         };
         to.writer.write(Class::Body, to.reader.ride(), words, &[offset, len]);
         if let Some(word) = to.sleeps() {
-            self.ring(peer, word);
+            self.contacts.ring(peer, word);
         }
         true
-    }
-
-    /// Writes the cell that names a filled place.
-    #[inline]
-    fn name_place(&mut self, peer: PeerId, header: &Header, place: Place, len: u64) {
-        let to = &mut self.peers[peer.0 as usize];
-        if place.offset < EXCHANGE {
-            to.held.note(to.writer.tail(), place.offset, place.run_bytes);
-        }
-        let words = Header { inline_len: BODY_ELSEWHERE, ..*header }.to_words(0);
-        let ride = to.reader.ride();
-        to.writer.write(Class::Body, ride, words, &[place.offset, len]);
-        if let Some(word) = to.sleeps() {
-            self.ring(peer, word);
-        }
-    }
-
-    #[cold]
-    pub(in crate::shm) fn refuse(&mut self) -> Result<(), Full> {
-        self.refused = true;
-        Err(Full)
     }
 
     /// Everything else: no room yet, or a body that is not one run of memory.
@@ -196,11 +175,11 @@ impl Shm {
         body: Body<'_>,
         len: u64,
     ) -> Result<(), Full> {
-        if !self.make_room(peer) {
+        if !self.contacts.make_room(peer) {
             // The hello that is awaited rings; room in a lane does not.
-            return match self.peers[peer.0 as usize].state {
+            return match self.contacts.peers[peer.0 as usize].state {
                 State::Greeted => Err(Full),
-                _ => self.refuse(),
+                _ => self.contacts.refuse(),
             };
         }
         if len <= INLINE_BYTES as u64 {
@@ -208,13 +187,15 @@ impl Shm {
         }
         if len > self.eager_most {
             debug_assert!(false, "a body of {len} bytes is no small frame");
-            return self.refuse();
+            return self.contacts.refuse();
         }
         if len > self.whole_most {
             return self.send_stream(peer, header, body, len);
         }
-        let Some(place) = self.take_place(peer, len) else { return self.refuse() };
-        let reach = &self.peers[peer.0 as usize].reach;
+        let Some(place) = self.contacts.take_place(peer, len) else {
+            return self.contacts.refuse();
+        };
+        let reach = &self.contacts.peers[peer.0 as usize].reach;
         match body {
             // SAFETY: `take_place` gave so many bytes; the body is readable by `Body`'s contract.
             Body::Bytes(bytes) => unsafe { place.fill(reach, bytes) },
@@ -227,8 +208,29 @@ impl Shm {
                 reach.pack(packer, place.at, len as usize);
             },
         }
-        self.name_place(peer, header, place, len);
+        self.contacts.name_place(peer, header, place, len);
         Ok(())
+    }
+}
+
+impl Contacts {
+    /// Writes the cell that names a filled place.
+    #[inline]
+    fn name_place(&mut self, peer: PeerId, header: &Header, place: Place, len: u64) {
+        let to = &mut self.peers[peer.0 as usize];
+        if place.offset < EXCHANGE {
+            to.held.note(to.writer.tail(), place.offset, place.run_bytes);
+        }
+        let words = Header { inline_len: BODY_ELSEWHERE, ..*header }.to_words(0);
+        let ride = to.reader.ride();
+        to.writer.write(Class::Body, ride, words, &[place.offset, len]);
+        self.wake(peer);
+    }
+
+    #[cold]
+    pub(in crate::shm) fn refuse(&mut self) -> Result<(), Full> {
+        self.refused = true;
+        Err(Full)
     }
 
     /// Room for a body that goes to `peer` in one piece, ours until the peer has consumed the

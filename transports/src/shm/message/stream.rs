@@ -7,17 +7,16 @@
 
 use crate::copy;
 use mpi_core::buffer::{RawBytes, UserBuffer};
-use mpi_core::datatype::Unpacker;
 use mpi_core::header::{BODY_ELSEWHERE, Header};
-use mpi_core::port::{Body, Full, PeerId, Pieces, Sink, Token};
+use mpi_core::port::{Body, Full, PeerId, Pieces, Sink};
 use mpi_core::tuning::LOOKS_FOR_PIECE;
 
 use super::pieces::{answer_piece, piece, pieces};
-use crate::shm::Shm;
 use crate::shm::peer::{IMPOSSIBLE_COUNT, Peer, State};
 use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::{Class, Words};
 use crate::shm::transfers::Arriving;
+use crate::shm::{Contacts, Shm};
 
 impl Peer {
     /// The next piece of a message of which `left` bytes are to come, if it comes soon, and is one.
@@ -33,37 +32,18 @@ impl Shm {
     /// Whether there is room now for an eager message of `len` bytes to `peer`, as far as known without a look at
     /// shared memory, and it is not better announced: a `plain` one, one run of memory, can come across.
     pub(in crate::shm) fn holds_eager(&mut self, peer: PeerId, len: u64, plain: bool) -> bool {
-        if self.peers.get(peer.0 as usize).is_none_or(|to| to.state != State::Open) {
+        if self.contacts.peers.get(peer.0 as usize).is_none_or(|to| to.state != State::Open) {
             return false;
         }
         if plain && self.is_better_announced(peer, len) {
             return false;
         }
-        let shm = &self.config.shm;
-        if len > shm.eager_bytes.into() && !self.peers[peer.0 as usize].exchange.takes(len) {
+        let shm = &self.contacts.config.shm;
+        if len > shm.eager_bytes.into() && !self.contacts.peers[peer.0 as usize].exchange.takes(len)
+        {
             return false;
         }
-        len <= shm.slot_bytes.into() || self.make_stream_room(peer, len)
-    }
-
-    /// Finds out whether the lane has cells for all pieces, and the ring so many bytes.
-    fn make_stream_room(&mut self, peer: PeerId, len: u64) -> bool {
-        let most = self.config.shm.chunk_bytes as usize;
-        let to = &mut self.peers[peer.0 as usize];
-        let (from_ring, needed) = match to.exchange.takes(len) {
-            true => (0, pieces(len, most, answer_piece)),
-            false => (len, pieces(len, most, piece)),
-        };
-        if !to.writer.has_room_for(needed) || !self.ring.may_have(from_ring) {
-            if to.look(&mut self.slots, &mut self.ring).is_err() {
-                self.drop_peer(peer, IMPOSSIBLE_COUNT);
-                return false;
-            }
-            if !self.ring.may_have(from_ring) {
-                self.reclaim();
-            }
-        }
-        self.peers[peer.0 as usize].writer.has_room_for(needed) && self.ring.may_have(from_ring)
+        len <= shm.slot_bytes.into() || self.contacts.make_stream_room(peer, len)
     }
 
     /// Sends an eager message of `len` bytes to an open peer.
@@ -74,20 +54,20 @@ impl Shm {
         mut body: Body<'_>,
         len: u64,
     ) -> Result<(), Full> {
-        if !self.make_stream_room(peer, len) {
-            return self.refuse();
+        if !self.contacts.make_stream_room(peer, len) {
+            return self.contacts.refuse();
         }
-        let Some((offset, base)) = self.take_stream_place(peer, len) else {
-            return self.refuse();
+        let Some((offset, base)) = self.contacts.take_stream_place(peer, len) else {
+            return self.contacts.refuse();
         };
-        let most = self.config.shm.chunk_bytes as usize;
+        let most = self.contacts.config.shm.chunk_bytes as usize;
         let mut header = Some(Header { inline_len: BODY_ELSEWHERE, ..*header });
         let mut moved = 0;
         while moved < len {
             let next = if offset >= EXCHANGE { answer_piece } else { piece };
             let part = next(moved, most).min((len - moved) as usize);
             let at = base.wrapping_add(moved as usize);
-            let to = &mut self.peers[peer.0 as usize];
+            let to = &mut self.contacts.peers[peer.0 as usize];
             if let Body::Bytes(bytes) = &body {
                 copy::ask_pages(bytes.as_ptr(), part);
             }
@@ -118,23 +98,12 @@ impl Shm {
                 }
                 None => to.writer.write(Class::Piece, ride, [0; 3], &[part as u64]),
             }
-            if let Some(word) = to.sleeps() {
-                self.ring(peer, word);
-            }
-            if self.peers[peer.0 as usize].state != State::Open {
+            self.contacts.wake(peer);
+            if self.contacts.peers[peer.0 as usize].state != State::Open {
                 break;
             }
         }
         Ok(())
-    }
-
-    /// Room for an eager message of `len` bytes to `peer`: the offset by which frames name it, and its address.
-    fn take_stream_place(&mut self, peer: PeerId, len: u64) -> Option<(u64, *mut u8)> {
-        if let Some(at) = self.peers[peer.0 as usize].exchange.hand_over(len) {
-            return Some((EXCHANGE, at));
-        }
-        let offset = self.take_run_for(peer, len)?;
-        Some((offset, self.arena.at(offset, len as usize)))
     }
 
     /// The first piece of a message from `peer` has come.
@@ -145,7 +114,7 @@ impl Shm {
         [offset, len, part]: [u64; 3],
         sink: &mut S,
     ) -> Result<(), &'static str> {
-        let from = &mut self.peers[peer.0 as usize];
+        let from = &mut self.contacts.peers[peer.0 as usize];
         if from.arriving.is_some() {
             return Err("it began a message within another");
         }
@@ -163,7 +132,7 @@ impl Shm {
         peer: PeerId,
         wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
     ) -> Pieces {
-        let Some(from) = self.peers.get_mut(peer.0 as usize) else { return Pieces::Other };
+        let Some(from) = self.contacts.peers.get_mut(peer.0 as usize) else { return Pieces::Other };
         let first = from.reader.peek().filter(|words| words.class() == Some(Class::Stream));
         let Some(first) = first.filter(|_| from.arriving.is_none()) else { return Pieces::Other };
         let [offset, len, part] = [0, 1, 2].map(|i| from.reader.payload_word(i));
@@ -176,8 +145,11 @@ impl Shm {
         let mut arriving = Arriving { header, offset, len, taken: 0, landing: None };
         let mut next = Some((first, part));
         while let Some((words, part)) = next {
-            if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
-                self.drop_peer(peer, IMPOSSIBLE_COUNT);
+            if from
+                .learn(words.consumed(), &mut self.contacts.slots, &mut self.contacts.ring)
+                .is_err()
+            {
+                self.contacts.drop_peer(peer, IMPOSSIBLE_COUNT);
                 return Pieces::Begun(arriving.taken);
             }
             let at = arriving.taken as usize;
@@ -205,13 +177,6 @@ impl Shm {
         Pieces::Begun(taken)
     }
 
-    /// Where the rest of a message goes that [`Shm::show_pieces`] has begun to take.
-    pub(in crate::shm) fn land_rest(&mut self, peer: PeerId, rest: Unpacker, token: Token) {
-        if let Some(arriving) = &mut self.peers[peer.0 as usize].arriving {
-            arriving.landing = Some((rest, token));
-        }
-    }
-
     /// So many bytes more of a message from `peer` have come.
     pub(in crate::shm) fn take_piece<S: Sink>(
         &mut self,
@@ -219,7 +184,7 @@ impl Shm {
         part: u64,
         sink: &mut S,
     ) -> Result<(), &'static str> {
-        let from = &mut self.peers[peer.0 as usize];
+        let from = &mut self.contacts.peers[peer.0 as usize];
         let Some((at, left)) = from.arriving.as_ref().map(Arriving::next) else {
             return Err("a piece of it belongs to no message");
         };
@@ -242,7 +207,7 @@ impl Shm {
         match whole.landing {
             Some((_, token)) => sink.landed(peer, token),
             None => {
-                let body = self.peers[peer.0 as usize].body(whole.offset, whole.len);
+                let body = self.contacts.peers[peer.0 as usize].body(whole.offset, whole.len);
                 let body = body.ok_or("a frame of it names a body outside its ring")?;
                 // SAFETY: `body` checked the range against the mapping, which `self` keeps; the sender leaves it alone
                 // until its last cell is consumed, and if it does not, only what is copied out is wrong.
@@ -250,8 +215,39 @@ impl Shm {
             }
         }
         if whole.offset >= EXCHANGE {
-            self.peers[peer.0 as usize].exchange.receive();
+            self.contacts.peers[peer.0 as usize].exchange.receive();
         }
         Ok(())
+    }
+}
+
+impl Contacts {
+    /// Finds out whether the lane has cells for all pieces, and the ring so many bytes.
+    fn make_stream_room(&mut self, peer: PeerId, len: u64) -> bool {
+        let most = self.config.shm.chunk_bytes as usize;
+        let to = &mut self.peers[peer.0 as usize];
+        let (from_ring, needed) = match to.exchange.takes(len) {
+            true => (0, pieces(len, most, answer_piece)),
+            false => (len, pieces(len, most, piece)),
+        };
+        if !to.writer.has_room_for(needed) || !self.ring.may_have(from_ring) {
+            if to.look(&mut self.slots, &mut self.ring).is_err() {
+                self.drop_peer(peer, IMPOSSIBLE_COUNT);
+                return false;
+            }
+            if !self.ring.may_have(from_ring) {
+                self.reclaim();
+            }
+        }
+        self.peers[peer.0 as usize].writer.has_room_for(needed) && self.ring.may_have(from_ring)
+    }
+
+    /// Room for an eager message of `len` bytes to `peer`: the offset by which frames name it, and its address.
+    fn take_stream_place(&mut self, peer: PeerId, len: u64) -> Option<(u64, *mut u8)> {
+        if let Some(at) = self.peers[peer.0 as usize].exchange.hand_over(len) {
+            return Some((EXCHANGE, at));
+        }
+        let offset = self.take_run_for(peer, len)?;
+        Some((offset, self.arena.at(offset, len as usize)))
     }
 }

@@ -9,11 +9,11 @@ use mpi_core::tuning::LINE_BYTES;
 use crate::sys::memory::PAGE;
 
 /// What an address handed out is a multiple of at least: a cache line.
-pub(in crate::shm) const ALIGN: u64 = LINE_BYTES as u64;
+pub(super) const ALIGN: u64 = LINE_BYTES as u64;
 
 /// A first-fit allocator of offsets.
 #[derive(Debug)]
-pub(in crate::shm) struct Allocator {
+pub(super) struct Allocator {
     /// Free ranges: begin and length, never adjacent.
     free: BTreeMap<u64, u64>,
     taken: BTreeMap<u64, u64>,
@@ -21,13 +21,13 @@ pub(in crate::shm) struct Allocator {
 
 impl Allocator {
     /// All of `len` bytes from `at` on is free.
-    pub(in crate::shm) fn new(at: u64, len: u64) -> Allocator {
+    pub(super) fn new(at: u64, len: u64) -> Allocator {
         let free = if len > 0 { BTreeMap::from([(at, len)]) } else { BTreeMap::new() };
         Allocator { free, taken: BTreeMap::new() }
     }
 
     /// Takes `len` bytes (at least one line) that begin at a multiple of `align`, which is one of [`ALIGN`].
-    pub(in crate::shm) fn take(&mut self, len: u64, align: u64) -> Option<u64> {
+    pub(super) fn take(&mut self, len: u64, align: u64) -> Option<u64> {
         let len = len.max(1).checked_next_multiple_of(ALIGN)?;
         let (from, end, at) = self.free.iter().find_map(|(&from, &room)| {
             let (end, at) = (from + room, from.checked_next_multiple_of(align)?);
@@ -45,13 +45,13 @@ impl Allocator {
     }
 
     /// Bytes of what begins at `at`, if that is taken: as many as were asked for, in whole lines.
-    pub(in crate::shm) fn len_of(&self, at: u64) -> Option<u64> {
+    pub(super) fn len_of(&self, at: u64) -> Option<u64> {
         self.taken.get(&at).copied()
     }
 
     /// Takes back what begins at `at`; answers the whole pages of it that hold nothing else, `None` if nothing begins
     /// so.
-    pub(in crate::shm) fn give(&mut self, at: u64) -> Option<(u64, u64)> {
+    pub(super) fn give(&mut self, at: u64) -> Option<(u64, u64)> {
         let len = self.taken.remove(&at)?;
         let (mut begin, mut end) = (at, at + len);
         if let Some((&left, &room)) = self.free.range(..begin).next_back()

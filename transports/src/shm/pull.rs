@@ -8,49 +8,25 @@ use mpi_core::datatype::Unpacker;
 use mpi_core::port::{Offer, PeerId, Pulled};
 use mpi_core::tuning::{COPIED_AT_ONCE_BYTES, FETCHED_BYTES};
 
+use super::protocol::{self, Message, Protocol};
+use super::{Bulk, Shm};
 use crate::board::Lies;
 use crate::copy;
 use crate::offers::SHARED_MEMORY;
 use crate::profile::Profile;
-use crate::shm::protocol::{self, Message, Protocol};
-use crate::shm::{Bulk, Shm};
 use crate::sys::cma;
 
 impl Shm {
-    /// Where bytes of this process lie, as its peers call it.
-    pub(in crate::shm) fn lies(&self, address: *const u8, len: u64) -> Lies {
-        let offset = self.arena.offset_of(address, len).map_or(0, |offset| offset + 1);
-        Lies { address: address.expose_provenance() as u64, offset }
-    }
-
-    /// The address here of `len` bytes of `peer`, if they lie in memory that is mapped here.
-    pub(in crate::shm) fn in_place(&mut self, peer: PeerId, at: Lies, len: u64) -> Option<*mut u8> {
-        self.peer_memory(peer, at.offset.checked_sub(1)?, len)
-    }
-
-    /// How a peer could fetch bytes of this process; whether it may, and whether that is cheaper, the peer finds out.
-    pub(in crate::shm) fn offer_bytes(&mut self, _: PeerId, address: *const u8, len: u64) -> Offer {
-        let Lies { offset: arena, .. } = self.lies(address, len);
-        let address = match self.config.shm.bulk {
-            Bulk::Auto | Bulk::CrossMemory => address as u64,
-            Bulk::Pipeline => 0,
-        };
-        match (address, arena) {
-            (0, 0) => Offer::default(),
-            words => Offer { kind: SHARED_MEMORY, words: words.into() },
-        }
-    }
-
     /// Whether a message of `len` bytes in one run is better announced to `peer`, which fetches it, than sent.
     #[inline]
-    pub(in crate::shm) fn is_better_announced(&self, peer: PeerId, len: u64) -> bool {
+    pub(super) fn is_better_announced(&self, peer: PeerId, len: u64) -> bool {
         len >= FETCHED_BYTES && self.is_fetched(peer, len, true)
     }
 
     /// Whether a message between this process and `peer` is fetched out of its sender's memory.
     fn is_fetched(&self, peer: PeerId, len: u64, one_run: bool) -> bool {
-        let known = &self.peers[peer.0 as usize];
-        match self.config.shm.bulk {
+        let known = &self.contacts.peers[peer.0 as usize];
+        match self.contacts.config.shm.bulk {
             Bulk::Pipeline => false,
             Bulk::CrossMemory => known.readable.is_some(),
             Bulk::Auto => {
@@ -68,14 +44,14 @@ impl Shm {
     }
 
     /// Fetches what a peer offered (see [`mpi_core::port::Transport::pull`]).
-    pub(in crate::shm) fn pull_bytes(
+    pub(super) fn pull_bytes(
         &mut self,
         peer: PeerId,
         offer: &Offer,
         len: u64,
         to: &mut Unpacker,
     ) -> Pulled {
-        if offer.kind != SHARED_MEMORY || peer.0 as usize >= self.peers.len() {
+        if offer.kind != SHARED_MEMORY || peer.0 as usize >= self.contacts.peers.len() {
             return Pulled::Unavailable;
         }
         let [address, arena] = offer.words;
@@ -91,7 +67,7 @@ impl Shm {
     }
 
     /// Copies bytes of `peer` that are mapped here, perhaps past the caches; whether they are.
-    pub(in crate::shm) fn pull_in_place(
+    pub(super) fn pull_in_place(
         &mut self,
         peer: PeerId,
         at: Lies,
@@ -99,7 +75,8 @@ impl Shm {
         past: bool,
         to: &mut Unpacker,
     ) -> bool {
-        let Some(bytes) = self.in_place(peer, at, len) else { return false };
+        let from = &mut self.contacts.peers[peer.0 as usize];
+        let Some(bytes) = from.in_place(at, len) else { return false };
         // SAFETY: the range was checked against the mapping; the destination is the caller's, who owns the request.
         unsafe {
             let bytes = RawBytes::new(bytes, len as usize);
@@ -114,14 +91,14 @@ impl Shm {
     }
 
     /// Has the kernel copy bytes out of the memory of `peer`.
-    pub(in crate::shm) fn pull_alone(
+    pub(super) fn pull_alone(
         &mut self,
         peer: PeerId,
         from: u64,
         len: u64,
         to: &mut Unpacker,
     ) -> Pulled {
-        let known = &self.peers[peer.0 as usize];
+        let known = &self.contacts.peers[peer.0 as usize];
         let (rank, Some(pid)) = (known.rank, known.readable) else { return Pulled::Unavailable };
         let mut trial = to.clone();
         match self.read_across(pid, from, len, &mut trial) {
@@ -132,14 +109,14 @@ impl Shm {
             }
             Err(error) => {
                 tracing::info!(rank, %error, "cross-memory copy failed");
-                self.peers[peer.0 as usize].readable = None;
+                self.contacts.peers[peer.0 as usize].readable = None;
                 Pulled::Unavailable
             }
         }
     }
 
     /// Copies up to `len` bytes at an address of another process.
-    pub(in crate::shm) fn read_across(
+    pub(super) fn read_across(
         &mut self,
         pid: i32,
         from: u64,

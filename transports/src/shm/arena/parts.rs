@@ -7,22 +7,22 @@ use std::collections::VecDeque;
 
 use mpi_core::tuning::PARTS_KEPT;
 
+use super::Arena;
 use crate::board::Layout;
-use crate::shm::Shm;
 use crate::sys::memory::PAGE;
 
 /// Those that are kept, by their sizes and offsets.
 #[derive(Default)]
-pub(in crate::shm) struct Parts(VecDeque<(u64, u64)>);
+pub(super) struct Parts(VecDeque<(u64, u64)>);
 
-impl Shm {
+impl Arena {
     /// Memory of its own for this process's part of a board of `size` members.
     pub(in crate::shm) fn take_part(&mut self, size: u32) -> Option<u64> {
         let layout = Layout::new(size);
         let len = layout.bytes() as u64;
         if let Some(at) = self.parts.0.iter().position(|(kept, _)| *kept == len) {
             let (_, part) = self.parts.0.remove(at)?;
-            let base = self.arena.allocated(part, len).ok()?;
+            let base = self.allocated(part, len).ok()?;
             // SAFETY: the part has so many bytes and is in no use: all members have agreed to close its board.
             unsafe { base.write_bytes(0, layout.head_bytes()) };
             return Some(part);
@@ -36,7 +36,7 @@ impl Shm {
 
     fn new_part(&mut self, len: u64) -> Option<u64> {
         let part = self.allocator.take(len, PAGE as u64)?;
-        if self.arena.allocated(part, len).is_err() {
+        if self.allocated(part, len).is_err() {
             self.give_back(part);
             return None;
         }
