@@ -60,7 +60,7 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     // They are there: the call has just made or closed them.
     let _ = match cx.owner {
         Owner::NoSession(session) => cx.end_session(session),
-        Owner::NoFile(file) => cx.file_drop(file),
+        Owner::NoFile(file) => cx.files().forget(file),
         _ => Ok(()),
     };
     code

@@ -45,9 +45,9 @@ impl<'a, P: Port> Entry<'a, P> {
         Entry { process, borrowed: PhantomData }
     }
 
-    /// The same call once more, for a view of it.
+    /// The same call for a shorter time: what a view of it has.
     #[inline(always)]
-    pub(crate) fn again(&mut self) -> Entry<'_, P> {
+    pub(crate) fn reborrow(&mut self) -> Entry<'_, P> {
         Entry { process: self.process, borrowed: PhantomData }
     }
 

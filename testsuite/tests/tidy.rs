@@ -12,6 +12,8 @@ mod decisions;
 mod engine;
 #[path = "tidy/map.rs"]
 mod map;
+#[path = "tidy/methods.rs"]
+mod methods;
 #[path = "tidy/names.rs"]
 mod names;
 #[path = "tidy/performance.rs"]

@@ -255,14 +255,17 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
         Form::Keep => "crate::calls::persistent::keep(cx, prepared, F::info_in(info))\
                        .map(|made| request_value = made)"
             .to_owned(),
-        Form::Access => "cx.file_access(access).map(|made| status_value = made)".to_owned(),
-        Form::Start => "cx.file_start(access).map(|made| request_value = made)".to_owned(),
-        Form::Split => "cx.file_begin(access)".to_owned(),
+        Form::Access => "cx.files().access(access).map(|made| status_value = made)".to_owned(),
+        Form::Start => "cx.files().start(access).map(|made| request_value = made)".to_owned(),
+        Form::Split => "cx.files().begin(access)".to_owned(),
         Form::End => {
             let _ = writeln!(out, "let _ = {};", arguments[1]);
             let split = procedure.name.trim_start_matches("File_").trim_end_matches("_end");
             let split = format!("mpi_core::io::pending::Split::{}", camel(split));
-            format!("cx.file_end({}, {split}).map(|made| status_value = made)", arguments[0])
+            format!(
+                "cx.file_mut({}).and_then(|file| file.end_split({split})).map(|made| status_value = made)",
+                arguments[0]
+            )
         }
     }
 }

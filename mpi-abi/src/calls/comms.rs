@@ -119,25 +119,31 @@ pub fn comm_split_type(
     let set = hint(cx, "mpi_pset_name")?.and_then(|name| ProcessSet::named(name.as_bytes()));
     let by_memory = resource.as_deref() == Some(SHARED_MEMORY);
     *newcomm = match (split_type, resource.as_deref(), set) {
-        (SHARED, ..) => cx.comm_split_near(comm, key)?,
-        (HW_GUIDED | RESOURCE_GUIDED, ..) if by_memory => cx.comm_split_near(comm, key)?,
-        (HW_GUIDED | RESOURCE_GUIDED, Some(resource), _) => {
-            cx.comm_split_place(comm, key, hardware::place(resource))?
+        (SHARED, ..) => cx.communicators().split_near(comm, key)?,
+        (HW_GUIDED | RESOURCE_GUIDED, ..) if by_memory => {
+            cx.communicators().split_near(comm, key)?
         }
-        (RESOURCE_GUIDED, None, Some(ProcessSet::World)) => cx.comm_split(comm, 0, key)?,
+        (HW_GUIDED | RESOURCE_GUIDED, Some(resource), _) => {
+            cx.communicators().split_place(comm, key, hardware::place(resource))?
+        }
+        (RESOURCE_GUIDED, None, Some(ProcessSet::World)) => {
+            cx.communicators().split(comm, 0, key)?
+        }
         (RESOURCE_GUIDED, None, Some(ProcessSet::Own)) => {
             let own = cx.own_peer().0 as i32;
-            cx.comm_split(comm, own, key)?
+            cx.communicators().split(comm, own, key)?
         }
         (OMPI_HWTHREAD..=OMPI_NUMA, ..) => {
             let resource = hardware::OMPI[(split_type - OMPI_HWTHREAD) as usize];
-            cx.comm_split_place(comm, key, hardware::place(resource))?
+            cx.communicators().split_place(comm, key, hardware::place(resource))?
         }
-        (OMPI_BOARD | OMPI_HOST, ..) => cx.comm_split_near(comm, key)?,
+        (OMPI_BOARD | OMPI_HOST, ..) => cx.communicators().split_near(comm, key)?,
         // All processes of a job are in one cluster.
-        (OMPI_CU | OMPI_CLUSTER, ..) => cx.comm_split(comm, 0, key)?,
+        (OMPI_CU | OMPI_CLUSTER, ..) => cx.communicators().split(comm, 0, key)?,
         (HW_UNGUIDED, ..) => split_finer(cx, comm, key, hints)?,
-        (HW_GUIDED | RESOURCE_GUIDED | UNDEFINED, ..) => cx.comm_split(comm, UNDEFINED, key)?,
+        (HW_GUIDED | RESOURCE_GUIDED | UNDEFINED, ..) => {
+            cx.communicators().split(comm, UNDEFINED, key)?
+        }
         _ => mpi_core::fail!(ARG, "split_type", "is {split_type}, which is none of MPI's"),
     };
     Ok(())
@@ -150,7 +156,7 @@ fn split_finer(
     key: i32,
     told: InfoHandle,
 ) -> Result<CommHandle> {
-    let (part, level) = cx.comm_split_finer(comm, key, &hardware::places())?;
+    let (part, level) = cx.communicators().split_finer(comm, key, &hardware::places())?;
     if !part.is_null() {
         let name = level.map_or_else(|| SHARED_MEMORY.to_owned(), hardware::name);
         info::tell(&cx.always, told, RESOURCE_TYPE, &name)?;

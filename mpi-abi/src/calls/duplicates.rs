@@ -21,12 +21,12 @@ fn release(cx: &mut Cx<'_>, comm: CommHandle) -> Result<()> {
     if !comm.is_predefined() {
         delete_all_of_comm(cx, comm)?;
     }
-    cx.comm_free(comm)
+    cx.communicators().free(comm)
 }
 
 /// `MPI_Comm_dup`. Hints are not inherited.
 pub fn comm_dup(cx: &mut Cx<'_>, comm: CommHandle, newcomm: &mut CommHandle) -> Result<()> {
-    let made = cx.comm_clone(comm)?;
+    let made = cx.communicators().duplicate(comm)?;
     inherit(cx, comm, made)?;
     *newcomm = made;
     Ok(())
@@ -51,7 +51,7 @@ pub fn comm_idup(
     newcomm: &mut CommHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    let (made, begun) = cx.comm_iclone(comm)?;
+    let (made, begun) = cx.communicators().begin_duplicate(comm)?;
     if let Err(error) = inherit(cx, comm, made) {
         cx.let_go(begun)?;
         return Err(error);
@@ -84,10 +84,10 @@ pub fn comm_free(cx: &mut Cx<'_>, comm: &mut CommHandle) -> Result<()> {
 /// came before the last of them did may still be on their way into the program's memory.
 pub fn comm_disconnect(cx: &mut Cx<'_>, comm: &mut CommHandle) -> Result<()> {
     if !comm.is_predefined() {
-        cx.finish_comm(*comm);
+        cx.communicators().finish(*comm);
         let meeting = cx.calls().barrier(*comm)?;
         cx.collectives().run(&meeting)?;
-        cx.finish_comm(*comm);
+        cx.communicators().finish(*comm);
     }
     comm_free(cx, comm)
 }

@@ -21,7 +21,7 @@ pub fn file_open(
     fh: &mut FileHandle,
 ) -> Result<()> {
     let filename = check_info(cx, info).and(filename);
-    *fh = cx.file_open(comm, filename, amode, failure::of_files())?;
+    *fh = cx.files().open(comm, filename, amode, failure::of_files())?;
     Ok(())
 }
 
@@ -36,14 +36,14 @@ pub fn file_close(cx: &mut Cx<'_>, fh: &mut FileHandle) -> Result<()> {
     *fh = FileHandle::NULL;
     // The handler of the file hears of what fails; then the file is gone all the same.
     cx.owner = Owner::NoFile(file);
-    cx.file_close(file)?;
-    cx.file_drop(file)
+    cx.files().close(file)?;
+    cx.files().forget(file)
 }
 
 /// `MPI_File_delete`.
 pub fn file_delete(cx: &mut Cx<'_>, filename: &[u8], info: InfoHandle) -> Result<()> {
     check_info(cx, info)?;
-    cx.file_delete(filename)
+    cx.files().delete(filename)
 }
 
 /// `MPI_File_get_size`.
@@ -89,10 +89,10 @@ pub fn file_set_view(
     datarep: Result<&[u8]>,
     info: InfoHandle,
 ) -> Result<()> {
-    let disp = cx.file_displacement(fh, disp)?;
+    let disp = cx.files().displacement(fh, disp)?;
     let datarep = check_info(cx, info).and(datarep);
     let view = datarep.and_then(|datarep| view(cx, disp, etype, filetype, datarep));
-    cx.file_set_view(fh, view)
+    cx.files().set_view(fh, view)
 }
 
 fn view(

@@ -26,7 +26,7 @@ pub fn comm_create_from_group(
         if group.size() > 1 {
             startup::meet(cx)?;
         }
-        let made = cx.comm_from_group(group, stringtag)?;
+        let made = cx.communicators().create_from_group(group, stringtag)?;
         keep(cx, made, hints)?;
         Ok(made)
     })?;
@@ -57,7 +57,7 @@ pub fn intercomm_create_from_groups(
         startup::meet(cx)?;
         let local = (local_group, local_leader);
         let remote = (remote_group, remote_leader);
-        let made = cx.intercomm_from_groups(local, remote, stringtag)?;
+        let made = cx.communicators().intercomm_from_groups(local, remote, stringtag)?;
         keep(cx, made, hints)?;
         Ok(made)
     })?;

@@ -29,7 +29,7 @@ pub fn put(
 ) -> Result<()> {
     let origin = typed(origin_addr, origin_count, origin_datatype);
     let target = at(win, target_rank, target_disp, target_count, target_datatype);
-    cx.put(origin, target)
+    cx.window(win)?.put(origin, target, &cx.datatypes)
 }
 
 /// `MPI_Get`.
@@ -47,7 +47,7 @@ pub fn get(
 ) -> Result<()> {
     let origin = typed(origin_addr, origin_count, origin_datatype);
     let target = at(win, target_rank, target_disp, target_count, target_datatype);
-    cx.get(origin, target)
+    cx.window(win)?.get(origin, target, &cx.datatypes)
 }
 
 /// `MPI_Accumulate`.
@@ -66,7 +66,7 @@ pub fn accumulate(
 ) -> Result<()> {
     let origin = typed(origin_addr, origin_count, origin_datatype);
     let target = at(win, target_rank, target_disp, target_count, target_datatype);
-    cx.accumulate(origin, None, target, op)
+    cx.windows().accumulate(origin, None, target, op)
 }
 
 /// `MPI_Get_accumulate`.
@@ -89,7 +89,7 @@ pub fn get_accumulate(
     let origin = typed(origin_addr, origin_count, origin_datatype);
     let result = typed(result_addr, result_count, result_datatype);
     let target = at(win, target_rank, target_disp, target_count, target_datatype);
-    cx.accumulate(origin, Some(result), target, op)
+    cx.windows().accumulate(origin, Some(result), target, op)
 }
 
 /// `MPI_Rput`.
@@ -111,8 +111,8 @@ pub fn rput(
         by_request: true,
         ..at(win, target_rank, target_disp, target_count, target_datatype)
     };
-    cx.put(origin, target)?;
-    *request = cx.done_request(win)?;
+    cx.window(win)?.put(origin, target, &cx.datatypes)?;
+    *request = cx.windows().done_request(win)?;
     Ok(())
 }
 
@@ -135,8 +135,8 @@ pub fn rget(
         by_request: true,
         ..at(win, target_rank, target_disp, target_count, target_datatype)
     };
-    cx.get(origin, target)?;
-    *request = cx.done_request(win)?;
+    cx.window(win)?.get(origin, target, &cx.datatypes)?;
+    *request = cx.windows().done_request(win)?;
     Ok(())
 }
 
@@ -160,8 +160,8 @@ pub fn raccumulate(
         by_request: true,
         ..at(win, target_rank, target_disp, target_count, target_datatype)
     };
-    cx.accumulate(origin, None, target, op)?;
-    *request = cx.done_request(win)?;
+    cx.windows().accumulate(origin, None, target, op)?;
+    *request = cx.windows().done_request(win)?;
     Ok(())
 }
 
@@ -189,8 +189,8 @@ pub fn rget_accumulate(
         by_request: true,
         ..at(win, target_rank, target_disp, target_count, target_datatype)
     };
-    cx.accumulate(origin, Some(result), target, op)?;
-    *request = cx.done_request(win)?;
+    cx.windows().accumulate(origin, Some(result), target, op)?;
+    *request = cx.windows().done_request(win)?;
     Ok(())
 }
 
@@ -209,7 +209,7 @@ pub fn fetch_and_op(
     let origin = typed(origin_addr, 1, datatype);
     let result = typed(result_addr, 1, datatype);
     let target = at(win, target_rank, target_disp, 1, datatype);
-    cx.accumulate(origin, Some(result), target, op)
+    cx.windows().accumulate(origin, Some(result), target, op)
 }
 
 /// `MPI_Compare_and_swap`.
@@ -226,5 +226,5 @@ pub fn compare_and_swap(
 ) -> Result<()> {
     let one = |buf| typed(buf, 1, datatype);
     let target = at(win, target_rank, target_disp, 1, datatype);
-    cx.compare_and_swap(one(origin_addr), one(compare_addr), one(result_addr), target)
+    cx.windows().compare_and_swap(one(origin_addr), one(compare_addr), one(result_addr), target)
 }

@@ -59,7 +59,8 @@ pub fn cart_create(
     comm_cart: &mut CommHandle,
 ) -> Result<()> {
     cx.intracomm(comm_old, "comm_old")?;
-    *comm_cart = cx.cart_create(comm_old, ints(dims, ndims)?, logicals(periods, ndims)?)?;
+    *comm_cart =
+        cx.communicators().cart_create(comm_old, ints(dims, ndims)?, logicals(periods, ndims)?)?;
     Ok(())
 }
 
@@ -150,7 +151,7 @@ pub fn cart_sub(
     let dims = cx.comm(comm)?.cart()?.dims().len();
     let remain = unmeasured(remain_dims, dims, "remain_dims")?;
     let remain: Vec<bool> = remain.into_iter().map(|value| value != 0).collect();
-    *newcomm = cx.cart_sub(comm, &remain)?;
+    *newcomm = cx.communicators().cart_sub(comm, &remain)?;
     Ok(())
 }
 
@@ -174,7 +175,7 @@ pub fn graph_create(
     cx.intracomm(comm_old, "comm_old")?;
     crate::args::non_negative("nnodes", nnodes.into(), ErrorClass::ARG)?;
     let (index, edges) = graph(index, nnodes.into(), edges)?;
-    *comm_graph = cx.graph_create(comm_old, index, edges)?;
+    *comm_graph = cx.communicators().graph_create(comm_old, index, edges)?;
     Ok(())
 }
 
@@ -289,7 +290,7 @@ pub fn dist_graph_create_adjacent(
         },
         weighted: is_weighted(sourceweights) || is_weighted(destweights),
     };
-    *comm_dist_graph = cx.dist_graph_adjacent(comm_old, adjacent)?;
+    *comm_dist_graph = cx.communicators().dist_graph_adjacent(comm_old, adjacent)?;
     Ok(())
 }
 
@@ -323,7 +324,7 @@ pub fn dist_graph_create(
         destination,
         weight,
     }));
-    *comm_dist_graph = cx.dist_graph(comm_old, &named, is_weighted(weights))?;
+    *comm_dist_graph = cx.communicators().dist_graph(comm_old, &named, is_weighted(weights))?;
     Ok(())
 }
 

@@ -63,7 +63,7 @@ pub fn win_allocate_shared(
     if let Some(align) = said.hint_alignment() {
         hints.set("mpi_minimum_memory_alignment", align.to_string())?;
     }
-    *win = cx.win_allocate_shared(comm, size, disp_unit, hints)?;
+    *win = cx.windows().allocate_shared(comm, size, disp_unit, hints)?;
     *baseptr = cx.window(*win)?.own().base;
     Ok(())
 }
@@ -89,9 +89,9 @@ pub fn win_shared_query(
 
 /// `MPI_Win_free`: attributes go first.
 pub fn win_free(cx: &mut Cx<'_>, win: &mut WinHandle) -> Result<()> {
-    cx.win_check_free(*win)?;
+    cx.window(*win)?.check_free()?;
     delete_all(cx, Object::Win(*win))?;
-    cx.win_free(*win)?;
+    cx.windows().free(*win)?;
     *win = WinHandle::NULL;
     Ok(())
 }

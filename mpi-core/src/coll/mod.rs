@@ -57,7 +57,7 @@ impl<P: Port> Entry<'_, P> {
     /// The collective operations of this call.
     #[inline(always)]
     pub fn collectives(&mut self) -> Collectives<'_, P> {
-        Collectives(self.again())
+        Collectives(self.reborrow())
     }
 }
 

@@ -89,7 +89,7 @@ impl<P: Port> Collectives<'_, P> {
             }
             call.comm = comm;
         }
-        self.comm_free(room)?;
+        self.communicators().free(room)?;
         Ok(None)
     }
 
@@ -121,7 +121,7 @@ impl<P: Port> Collectives<'_, P> {
             self.datatypes.give_up(*datatype)?;
         }
         self.rooms -= 1;
-        self.comm_free(call.comm)
+        self.communicators().free(call.comm)
     }
 }
 

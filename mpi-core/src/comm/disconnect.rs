@@ -4,7 +4,7 @@
 //! The standard has all communication matched before the call. Whoever breaks that rule with a send waits until it is
 //! received; a receive that no message has matched yet may never end, and is not waited for.
 
-use crate::entry::Entry;
+use super::Communicators;
 use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
 use crate::process::Process;
@@ -28,10 +28,10 @@ impl<P: Port> Process<P> {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Communicators<'_, P> {
     /// Waits until what this process has begun on `comm` is complete inside the library.
-    pub fn finish_comm(&mut self, comm: CommHandle) {
+    pub fn finish(&mut self, comm: CommHandle) {
         let call = |process: &Process<P>| process.waits_for_pending(comm);
-        self.block_in(call, |process| process.pending_on(comm).is_none());
+        self.entry.block_in(call, |process| process.pending_on(comm).is_none());
     }
 }

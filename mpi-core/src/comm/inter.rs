@@ -6,11 +6,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Comm;
 use super::create::Ballot;
+use super::{Comm, Communicators};
 use crate::coll::inter::Sides;
 use crate::constants::UNDEFINED;
-use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
 use crate::group::{Group, first_repeated};
@@ -157,7 +156,7 @@ impl Objects {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Communicators<'_, P> {
     /// `MPI_Intercomm_create` (§7.6.2). The leaders meet under `tag` in a context derived from
     /// that of `peer_comm`, which counts at them alone, as does `remote_leader`.
     pub fn intercomm_create(
@@ -168,12 +167,12 @@ impl<P: Port> Entry<'_, P> {
         remote_leader: i32,
         tag: i32,
     ) -> Result<CommHandle> {
-        let local = self.intracomm(local_comm, "local_comm")?;
+        let local = self.entry.intracomm(local_comm, "local_comm")?;
         local.target(local_leader, "local_leader")?;
         let (rank, group) = (local.rank, local.group.clone());
         let mut other = Ok(Vec::new());
         if rank == local_leader as u32 {
-            let own = Introduction { context: self.new_context(), group: group.clone() };
+            let own = Introduction { context: self.entry.new_context(), group: group.clone() };
             other = self.introduce(&own, peer_comm, remote_leader, tag);
             if let Ok(bytes) = &mut other {
                 bytes.extend(own.context.to_le_bytes());
@@ -195,13 +194,13 @@ impl<P: Port> Entry<'_, P> {
             Ok(bytes) => (bytes, None),
             Err(error) => (Vec::new(), Some(error)),
         };
-        let bytes =
-            self.bcast_bytes(local_comm, local_leader, bytes, self.introduction_most() + 8)?;
+        let limit = self.entry.introduction_most() + 8;
+        let bytes = self.entry.members(local_comm).bcast(local_leader, bytes, limit)?;
         if let Some(failure) = failure {
             return Err(failure);
         }
         let told = bytes.split_last_chunk::<8>().and_then(|(other, own)| {
-            Some((Introduction::from_bytes(other, self.identity.size)?, *own))
+            Some((Introduction::from_bytes(other, self.entry.identity.size)?, *own))
         });
         let Some((other, own_context)) = told else {
             return Err(Error::new(ErrorClass::OTHER, "the leader of the group failed"));
@@ -212,7 +211,7 @@ impl<P: Port> Entry<'_, P> {
         // The groups are disjoint, so that their leaders differ.
         let first = group.peer(0) < other.group.peer(0);
         let context = if first { u64::from_le_bytes(own_context) } else { other.context };
-        self.adopt_pair(local_comm, context, group, other.group, first)
+        self.entry.adopt_pair(local_comm, context, group, other.group, first)
     }
 
     /// Exchanges introductions with the other leader.
@@ -226,9 +225,9 @@ impl<P: Port> Entry<'_, P> {
         if tag < 0 {
             return Err(crate::p2p::send::bad_tag(tag));
         }
-        let peers = self.comm(peer_comm)?;
+        let peers = self.entry.comm(peer_comm)?;
         peers.target(remote_leader, "remote_leader")?;
-        let meeting = super::hashed(&self.identity.job, b"leaders", peers.context);
+        let meeting = super::hashed(&self.entry.identity.job, b"leaders", peers.context);
         let (group, rank) = (peers.group.clone(), peers.rank);
         let room = Comm { remote: peers.remote.clone(), ..Comm::new(meeting, group, rank) };
         self.swap_in(room, remote_leader, tag, &own.to_bytes())
@@ -242,23 +241,24 @@ impl<P: Port> Entry<'_, P> {
         tag: i32,
         own: &[u8],
     ) -> Result<Vec<u8>> {
-        let room = self.comms.insert(room)?;
-        let other = self.swap_bytes(room, rank, tag, own, self.introduction_most());
-        self.comms.remove(room)?;
+        let room = self.entry.comms.insert(room)?;
+        let limit = self.entry.introduction_most();
+        let other = self.entry.members(room).swap(rank, tag, own, limit);
+        self.entry.comms.remove(room)?;
         other
     }
 
     /// `MPI_Intercomm_merge` (§7.6.2): the group that says `high` comes last; if both say the
     /// same, the order is the intercommunicator's.
     pub fn intercomm_merge(&mut self, comm: CommHandle, high: bool) -> Result<CommHandle> {
-        let Pair { local, remote, first } = self.pair(comm)?;
-        let context = self.next_context(comm, "merge")?;
+        let Pair { local, remote, first } = self.entry.pair(comm)?;
+        let context = self.entry.next_context(comm, "merge")?;
         let ballot = Ballot { color: i32::from(high), key: 0, context: 0 };
-        let theirs = self.exchange(comm, ballot)?;
+        let theirs = self.entry.members(comm).exchange(ballot)?;
         let other_high = theirs.first().is_some_and(|ballot| ballot.color != 0);
         let first = if high == other_high { first } else { !high };
         let (low, high) = if first { (local, remote) } else { (remote, local) };
-        self.adopt(comm, context, low.iter().chain(high.iter()).collect())
+        self.entry.adopt(comm, context, low.iter().chain(high.iter()).collect())
     }
 
     /// `MPI_Comm_split` of an intercommunicator (§7.4.2): colors unite across the groups; null
@@ -269,44 +269,44 @@ impl<P: Port> Entry<'_, P> {
         color: i32,
         key: i32,
     ) -> Result<CommHandle> {
-        let Pair { local, remote, first } = self.pair(comm)?;
-        let context = self.next_context(comm, &format!("split {color}"))?;
+        let Pair { local, remote, first } = self.entry.pair(comm)?;
+        let context = self.entry.next_context(comm, &format!("split {color}"))?;
         let ballot = Ballot { color, key, context: 0 };
-        let theirs = self.exchange(comm, ballot)?;
+        let theirs = self.entry.members(comm).exchange(ballot)?;
         let ours = self.exchange_locally(comm, ballot)?;
         let local = Ballot::members(&ours, color, &local);
         let remote = Ballot::members(&theirs, color, &remote);
         if color == UNDEFINED || remote.size() == 0 {
             return Ok(CommHandle::NULL);
         }
-        self.adopt_pair(comm, context, local, remote, first)
+        self.entry.adopt_pair(comm, context, local, remote, first)
     }
 
     /// `MPI_Comm_create` of an intercommunicator (§7.4.2): each side names its part; null
     /// outside of the parts, and for all if one is empty.
     pub(super) fn create_pair(&mut self, comm: CommHandle, group: Group) -> Result<CommHandle> {
-        let Pair { remote, first, .. } = self.pair(comm)?;
-        let context = self.next_context(comm, "create")?;
-        let position = group.rank_of(self.own_peer()).map(|rank| rank as i32);
+        let Pair { remote, first, .. } = self.entry.pair(comm)?;
+        let context = self.entry.next_context(comm, "create")?;
+        let position = group.rank_of(self.entry.own_peer()).map(|rank| rank as i32);
         let color = if position.is_some() { 0 } else { UNDEFINED };
         let ballot = Ballot { color, key: position.unwrap_or(0), context: 0 };
-        let theirs = self.exchange(comm, ballot)?;
+        let theirs = self.entry.members(comm).exchange(ballot)?;
         let remote = Ballot::members(&theirs, 0, &remote);
         if position.is_none() || remote.size() == 0 {
             return Ok(CommHandle::NULL);
         }
-        self.adopt_pair(comm, context, group, remote, first)
+        self.entry.adopt_pair(comm, context, group, remote, first)
     }
 
     /// What the processes of the local group have, by rank.
     fn exchange_locally(&mut self, comm: CommHandle, own: Ballot) -> Result<Vec<Ballot>> {
-        let leader = self.comm(comm)?.group.peer(0);
-        let context = self.next_context(comm, &format!("local group of {leader:?}"))?;
-        let state = self.comm(comm)?;
+        let leader = self.entry.comm(comm)?.group.peer(0);
+        let context = self.entry.next_context(comm, &format!("local group of {leader:?}"))?;
+        let state = self.entry.comm(comm)?;
         let room = Comm::new(context, state.group.clone(), state.rank);
-        let room = self.comms.insert(room)?;
-        let ballots = self.exchange(room, own);
-        self.comm_free(room)?;
+        let room = self.entry.comms.insert(room)?;
+        let ballots = self.entry.members(room).exchange(own);
+        self.free(room)?;
         ballots
     }
 
@@ -318,22 +318,22 @@ impl<P: Port> Entry<'_, P> {
         remote: (GroupHandle, i32),
         string_tag: &[u8],
     ) -> Result<CommHandle> {
-        let (group, leader) = (self.groups.get(local.0)?.clone(), local.1);
+        let (group, leader) = (self.entry.groups.get(local.0)?.clone(), local.1);
         if u32::try_from(leader).ok().and_then(|rank| group.peer(rank)).is_none() {
             let size = group.size();
             fail!(RANK, "local_leader", "is {leader}, but the group has {size} processes");
         }
-        let room = self.comm_from_group(group.clone(), string_tag)?;
+        let room = self.create_from_group(group.clone(), string_tag)?;
         let mut other = Ok(Vec::new());
-        if self.comm(room)?.rank == leader as u32 {
-            let own = Introduction { context: self.new_context(), group: group.clone() };
+        if self.entry.comm(room)?.rank == leader as u32 {
+            let own = Introduction { context: self.entry.new_context(), group: group.clone() };
             other = self.introduce_by_group(&own, remote, string_tag);
             if let Ok(bytes) = &mut other {
                 bytes.extend(own.context.to_le_bytes());
             }
         }
         let made = self.tell_group(room, leader, group, other);
-        self.comm_free(room)?;
+        self.free(room)?;
         made
     }
 
@@ -343,12 +343,12 @@ impl<P: Port> Entry<'_, P> {
         (remote, leader): (GroupHandle, i32),
         string_tag: &[u8],
     ) -> Result<Vec<u8>> {
-        let remote = self.groups.get(remote)?;
+        let remote = self.entry.groups.get(remote)?;
         let Some(peer) = u32::try_from(leader).ok().and_then(|leader| remote.peer(leader)) else {
             let size = remote.size();
             fail!(RANK, "remote_leader", "is {leader}, but the group has {size} processes");
         };
-        let me = self.own_peer();
+        let me = self.entry.own_peer();
         if peer == me {
             fail!(GROUP, "remote_group", "has its leader in the local group");
         }
@@ -357,7 +357,7 @@ impl<P: Port> Entry<'_, P> {
         let group: Group = pair.into_iter().collect();
         let purpose = [b"leaders ", string_tag].concat();
         let both = u64::from(pair[0].0) << 32 | u64::from(pair[1].0);
-        let meeting = super::hashed(&self.identity.job, &purpose, both);
+        let meeting = super::hashed(&self.entry.identity.job, &purpose, both);
         let rank = u32::from(pair[1] == me);
         let room = Comm::new(meeting, group, rank);
         self.swap_in(room, 1 - rank as i32, 0, &own.to_bytes())

@@ -1,10 +1,10 @@
 //! Communicators (MPI-5.0 chapter 7): a group, a context and what hangs on them.
 
-mod bytes;
 pub mod create;
 mod disconnect;
 mod held;
 pub mod inter;
+mod members;
 mod near;
 mod together;
 pub mod topology;
@@ -16,12 +16,13 @@ use crate::coll::board::{BoardState, Lead};
 use crate::coll::by_cost::ByCost;
 use crate::coll::hierarchy::level::Level;
 use crate::constants::{Comparison, Special};
+use crate::entry::Entry;
 use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::handle::{ErrhandlerHandle, InfoHandle, SessionHandle};
 use crate::p2p::buffered::AttachedBuffer;
-use crate::port::PeerId;
+use crate::port::{PeerId, Port};
 use crate::text::{Text, shown};
 
 /// `MPI_COMM_WORLD`.
@@ -81,6 +82,19 @@ pub struct Comm {
     pub(crate) lead: Lead,
     /// The next long exchange on its board copies this process's own block before it reads the others'.
     pub(crate) own_first: bool,
+}
+
+/// The calls that make communicators, and end them.
+pub struct Communicators<'a, P: Port> {
+    entry: Entry<'a, P>,
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// The calls that make communicators, and end them.
+    #[inline]
+    pub fn communicators(&mut self) -> Communicators<'_, P> {
+        Communicators { entry: self.reborrow() }
+    }
 }
 
 /// A call weighs one more for each so many bytes, when it is asked whether a communicator has used collectives enough

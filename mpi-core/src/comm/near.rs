@@ -1,51 +1,45 @@
 //! Communicators of the processes that can share memory (`MPI_COMM_TYPE_SHARED`, MPI-5.0 §7.4.2),
 //! and of those that are tied to the same part of a node.
 
+use super::Communicators;
+use super::members::Members;
 use crate::boards::Meeting;
 use crate::constants::UNDEFINED;
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::CommHandle;
 use crate::port::{PeerId, Port};
-use crate::process::Process;
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Communicators<'_, P> {
     /// `MPI_Comm_split_type` for shared memory: the processes whose memory handshake with this
     /// one succeeded, which is what being on one node means here. A node is named by the first
     /// of its processes.
-    pub fn comm_split_near(&mut self, comm: CommHandle, key: i32) -> Result<CommHandle> {
-        let own = self.own_peer();
-        let members: Vec<PeerId> = self.comm(comm)?.roster().iter().collect();
+    pub fn split_near(&mut self, comm: CommHandle, key: i32) -> Result<CommHandle> {
+        let own = self.entry.own_peer();
+        let members: Vec<PeerId> = self.entry.comm(comm)?.roster().iter().collect();
         let mut first = own;
         for peer in members.into_iter().filter(|peer| *peer != own) {
-            let mut how = Meeting::Pending;
-            let call = |process: &Process<P>| process.waits_to_meet(comm, peer);
-            self.block_in(call, |process| {
-                how = process.port.meet(peer);
-                how != Meeting::Pending
-            });
-            if how == Meeting::Near {
+            if self.entry.members(comm).meet(peer) == Meeting::Near {
                 first = first.min(peer);
             }
         }
-        self.comm_split(comm, first.0 as i32, key)
+        self.split(comm, first.0 as i32, key)
     }
 
     /// The processes of one node that are tied to the same instance of some hardware, `place`
     /// being its number there (`MPI_COMM_TYPE_HW_GUIDED`); null for those that are tied to none, and on a node where an
     /// intercommunicator has processes of one group alone.
-    pub fn comm_split_place(
+    pub fn split_place(
         &mut self,
         comm: CommHandle,
         key: i32,
         place: Option<i32>,
     ) -> Result<CommHandle> {
-        let node = self.comm_split_near(comm, key)?;
+        let node = self.split_near(comm, key)?;
         if node.is_null() {
             return Ok(node);
         }
-        let outcome = self.comm_split(node, place.unwrap_or(UNDEFINED), key);
-        self.comm_free(node)?;
+        let outcome = self.split(node, place.unwrap_or(UNDEFINED), key);
+        self.free(node)?;
         outcome
     }
 
@@ -53,40 +47,41 @@ impl<P: Port> Entry<'_, P> {
     /// (`MPI_COMM_TYPE_HW_UNGUIDED`): a node, or what each of `places` numbers, large to small;
     /// null where there is no such part, and for those that are tied to none. Also which of
     /// `places` it is, or none for a node.
-    pub fn comm_split_finer(
+    pub fn split_finer(
         &mut self,
         comm: CommHandle,
         key: i32,
         places: &[Option<i32>],
     ) -> Result<(CommHandle, Option<usize>)> {
-        let node = self.comm_split_near(comm, key)?;
-        if node.is_null() || self.comm(node)?.roster().size() < self.comm(comm)?.roster().size() {
+        let node = self.split_near(comm, key)?;
+        if node.is_null()
+            || self.entry.comm(node)?.roster().size() < self.entry.comm(comm)?.roster().size()
+        {
             return Ok((node, None));
         }
-        self.comm_free(node)?;
-        let level = self.first_level_apart(comm, places)?;
+        self.free(node)?;
+        let level = self.entry.members(comm).first_level_apart(places)?;
         let color = level.and_then(|level| places[level]).unwrap_or(UNDEFINED);
-        Ok((self.comm_split(comm, color, key)?, level))
+        Ok((self.split(comm, color, key)?, level))
     }
-    /// The first of `places` that is not the same for all processes of `comm`.
-    fn first_level_apart(
-        &mut self,
-        comm: CommHandle,
-        places: &[Option<i32>],
-    ) -> Result<Option<usize>> {
+}
+
+impl<P: Port> Members<'_, P> {
+    /// The first of `places` that is not the same for all of them.
+    fn first_level_apart(&mut self, places: &[Option<i32>]) -> Result<Option<usize>> {
         let own = places
             .iter()
             .flat_map(|place| place.unwrap_or(UNDEFINED).to_le_bytes())
             .collect::<Vec<u8>>();
-        let all = self.allgather_bytes(comm, &own)?;
+        let all = self.allgather(&own)?;
         let at = |process: &[u8], level: usize| process[4 * level..][..4].to_vec();
         let is_apart =
             |level| all.chunks(own.len().max(1)).any(|other| at(other, level) != at(&own, level));
         let mut apart: Vec<u8> = (0..places.len()).map(is_apart).map(u8::from).collect();
-        if self.comm(comm)?.remote.is_some() {
+        if self.entry.comm(self.comm)?.remote.is_some() {
             // Each has seen the other group alone, and whether that group's processes are all as this one is. What that
             // group has seen of this one in the same way is what is left to know.
-            let theirs = self.allgather_bytes(comm, &apart)?;
+            let theirs = self.allgather(&apart)?;
             let of_theirs = theirs.iter().zip((0..places.len()).cycle());
             of_theirs.for_each(|(is_apart, level)| apart[level] |= is_apart);
         }

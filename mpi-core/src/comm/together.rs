@@ -1,23 +1,18 @@
 //! Collective calls that fail together: what went wrong at one process is an error at all.
 
-use crate::entry::Entry;
+use super::members::Members;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::CommHandle;
 use crate::port::Port;
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Members<'_, P> {
     /// All learn whether one of them failed; who has not, fails with the class of the first.
-    pub(crate) fn fail_together<T>(&mut self, comm: CommHandle, mine: Result<T>) -> Result<T> {
+    pub(crate) fn fail_together<T>(&mut self, mine: Result<T>) -> Result<T> {
         let mine = mine.map(|it| (it, 0));
-        self.fail_together_or_hear(comm, mine).map(|(it, _)| it)
+        self.fail_together_or_hear(mine).map(|(it, _)| it)
     }
 
     /// The same; where nobody failed, all hear the number that rank 0 tells.
-    pub(crate) fn fail_together_or_hear<T>(
-        &mut self,
-        comm: CommHandle,
-        mine: Result<(T, u64)>,
-    ) -> Result<(T, u64)> {
+    pub(crate) fn fail_together_or_hear<T>(&mut self, mine: Result<(T, u64)>) -> Result<(T, u64)> {
         let (class, told) = match &mine {
             Ok((_, told)) => (0, *told),
             Err(error) => (error.class().0, 0),
@@ -25,7 +20,7 @@ impl<P: Port> Entry<'_, P> {
         let mut own = [0; 12];
         own[..4].copy_from_slice(&class.to_le_bytes());
         own[4..].copy_from_slice(&told.to_le_bytes());
-        let all = self.allgather_bytes(comm, &own)?;
+        let all = self.allgather(&own)?;
         let failed = all.chunks_exact(own.len()).position(|one| one[..4] != [0; 4]);
         match (mine, failed) {
             (Ok(_), Some(rank)) => {
@@ -42,14 +37,10 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// All must give the same for `param`.
-    pub(crate) fn agree_on(
-        &mut self,
-        comm: CommHandle,
-        param: &'static str,
-        value: i64,
-    ) -> Result<()> {
-        let all = self.allgather_bytes(comm, &value.to_le_bytes())?;
-        match all.chunks_exact(8).position(|other| other != value.to_le_bytes()) {
+    pub(crate) fn agree_on(&mut self, param: &'static str, value: i64) -> Result<()> {
+        let value = value.cast_unsigned();
+        let all = self.allgather_words([value])?;
+        match all.iter().position(|[other]| *other != value) {
             Some(rank) => {
                 let text = format!("is not the same on all processes: rank {rank} gave another");
                 Err(Error::param(ErrorClass::NOT_SAME, param, text))

@@ -17,9 +17,11 @@ pub mod view;
 
 use std::path::PathBuf;
 
+use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::handle::{CommHandle, ErrhandlerHandle, FileHandle};
 use crate::objects::Objects;
+use crate::port::Port;
 use crate::status::Status;
 use disk::Disk;
 use modes::Modes;
@@ -89,6 +91,19 @@ impl OpenFile {
     /// How many etypes of the view the file has.
     fn end(&self) -> Result<i64> {
         Ok(self.view.etypes_below(self.size()?))
+    }
+}
+
+/// The calls on files: what takes more than one of them, or the others who have opened it.
+pub struct Files<'a, P: Port> {
+    entry: Entry<'a, P>,
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// The calls on files.
+    #[inline]
+    pub fn files(&mut self) -> Files<'_, P> {
+        Files { entry: self.reborrow() }
     }
 }
 

@@ -2,9 +2,9 @@
 //! the standard allows, and what is left is to hand over its status.
 
 use super::transfer::{Access, Place, Way};
-use crate::entry::Entry;
+use super::{Files, OpenFile};
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::{FileHandle, RequestHandle};
+use crate::handle::RequestHandle;
 use crate::port::Port;
 use crate::request::Request;
 use crate::status::Status;
@@ -50,42 +50,15 @@ impl Split {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
-    /// Makes an access of which a request is left: `MPI_File_iread` and its kin.
-    ///
-    /// # Errors
-    /// As [`Entry::file_access`].
-    pub fn file_start(&mut self, access: Access) -> Result<RequestHandle> {
-        let status = self.file_access(access)?;
-        let comm = self.file(access.fh)?.comm;
-        self.vci.requests.insert(Request::finished(status, comm))
-    }
-
-    /// Makes a split access, of which a file has one at a time (§14.4.5).
-    ///
-    /// # Errors
-    /// `MPI_ERR_OTHER` naming the one under way; as [`Entry::file_access`].
-    pub fn file_begin(&mut self, access: Access) -> Result<()> {
-        if let Some((begun, _)) = self.file(access.fh)?.split {
-            return Err(Error::new(
-                ErrorClass::OTHER,
-                format!("{} has begun an access of this file that was not ended", begun.name()),
-            ));
-        }
-        let status = self.file_access(access)?;
-        self.file_mut(access.fh)?.split = Some((Split::of(&access), status));
-        Ok(())
-    }
-
+impl OpenFile {
     /// The status of a split access, which ends.
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` if none of this kind has begun.
-    pub fn file_end(&mut self, fh: FileHandle, split: Split) -> Result<Status> {
-        let file = self.file_mut(fh)?;
-        match file.split {
+    pub fn end_split(&mut self, split: Split) -> Result<Status> {
+        match self.split {
             Some((begun, status)) if begun == split => {
-                file.split = None;
+                self.split = None;
                 Ok(status)
             }
             _ => {
@@ -93,5 +66,33 @@ impl<P: Port> Entry<'_, P> {
                 crate::fail!(OTHER, "{begin} has begun no access of this file")
             }
         }
+    }
+}
+
+impl<P: Port> Files<'_, P> {
+    /// Makes an access of which a request is left: `MPI_File_iread` and its kin.
+    ///
+    /// # Errors
+    /// As [`Files::access`].
+    pub fn start(&mut self, access: Access) -> Result<RequestHandle> {
+        let status = self.access(access)?;
+        let comm = self.entry.file(access.fh)?.comm;
+        self.entry.vci.requests.insert(Request::finished(status, comm))
+    }
+
+    /// Makes a split access, of which a file has one at a time (§14.4.5).
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` naming the one under way; as [`Files::access`].
+    pub fn begin(&mut self, access: Access) -> Result<()> {
+        if let Some((begun, _)) = self.entry.file(access.fh)?.split {
+            return Err(Error::new(
+                ErrorClass::OTHER,
+                format!("{} has begun an access of this file that was not ended", begun.name()),
+            ));
+        }
+        let status = self.access(access)?;
+        self.entry.file_mut(access.fh)?.split = Some((Split::of(&access), status));
+        Ok(())
     }
 }

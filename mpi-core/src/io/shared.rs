@@ -11,12 +11,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::Files;
 use super::disk::{Disk, Existence, Permission, Storage, error_of};
 use super::modes;
 use super::transfer::Memory;
 use crate::buffer::UserBuffer;
 use crate::datatype::{Packer, Unpacker};
-use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::FileHandle;
 use crate::port::Port;
@@ -113,6 +113,15 @@ impl SharedPointer {
         moved.map_err(|error| self.trouble("read or write", error))?
     }
 
+    /// Its file goes with the opening, after which nobody uses it.
+    pub(super) fn end(self, storage: &dyn Storage, first: bool) {
+        drop(self.disk);
+        if first {
+            // If it is not there, nobody has used it or all have; if it stays, it is in nobody's way.
+            let _ = storage.delete(&self.path);
+        }
+    }
+
     fn trouble(&self, doing: &str, error: std::io::Error) -> Error {
         error_of(&self.path, doing, &error)
     }
@@ -146,19 +155,19 @@ fn advanced(from: i64, units: i64) -> Result<i64> {
     })
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Files<'_, P> {
     fn update_shared(
         &mut self,
         fh: FileHandle,
         next: impl FnOnce(i64) -> Result<i64>,
     ) -> Result<i64> {
         // An error handler may still call from within the call that closes the file.
-        let Some(mut pointer) = self.file_mut(fh)?.shared.take() else {
+        let Some(mut pointer) = self.entry.file_mut(fh)?.shared.take() else {
             crate::fail!(FILE, "fh", "is being closed, so that its shared pointer is gone");
         };
-        let storage = self.port.storage();
+        let storage = self.entry.port.storage();
         let before = pointer.update(storage, next);
-        self.file_mut(fh)?.shared = Some(pointer);
+        self.entry.file_mut(fh)?.shared = Some(pointer);
         before
     }
 
@@ -172,28 +181,28 @@ impl<P: Port> Entry<'_, P> {
     /// # Errors
     /// `MPI_ERR_UNSUPPORTED_OPERATION` for a file that is read in sequence; what the operating
     /// system reports, by its class.
-    pub fn file_position_shared(&mut self, fh: FileHandle) -> Result<i64> {
-        self.file(fh)?.modes.check_not_sequential()?;
+    pub fn position_shared(&mut self, fh: FileHandle) -> Result<i64> {
+        self.entry.file(fh)?.modes.check_not_sequential()?;
         self.update_shared(fh, Ok)
     }
 
     /// `MPI_File_seek_shared`: all give the same.
     ///
     /// # Errors
-    /// `MPI_ERR_NOT_SAME`; otherwise as [`Entry::file_position_shared`] and `OpenFile::seek`.
-    pub fn file_seek_shared(&mut self, fh: FileHandle, offset: i64, whence: i32) -> Result<()> {
-        let file = self.file(fh)?;
+    /// `MPI_ERR_NOT_SAME`; otherwise as [`Files::position_shared`] and `OpenFile::seek`.
+    pub fn seek_shared(&mut self, fh: FileHandle, offset: i64, whence: i32) -> Result<()> {
+        let file = self.entry.file(fh)?;
         file.modes.check_not_sequential()?;
         let comm = file.comm;
-        self.agree_on(comm, "offset", offset)?;
-        self.agree_on(comm, "whence", whence.into())?;
-        let moved = if self.comm(comm)?.rank == 0 {
-            let end = self.file(fh)?.end();
+        self.entry.members(comm).agree_on("offset", offset)?;
+        self.entry.members(comm).agree_on("whence", whence.into())?;
+        let moved = if self.entry.comm(comm)?.rank == 0 {
+            let end = self.entry.file(fh)?.end();
             self.update_shared(fh, |now| modes::sought(offset, whence, now, end)).map(drop)
         } else {
             Ok(())
         };
-        self.fail_together(comm, moved)
+        self.entry.members(comm).fail_together(moved)
     }
 
     /// The displacement that a program means: `MPI_DISPLACEMENT_CURRENT` is where the shared pointer
@@ -201,44 +210,37 @@ impl<P: Port> Entry<'_, P> {
     ///
     /// # Errors
     /// What the operating system reports, by its class.
-    pub fn file_displacement(&mut self, fh: FileHandle, displacement: i64) -> Result<i64> {
-        if displacement != DISPLACEMENT_CURRENT || !self.file(fh)?.modes.has(modes::SEQUENTIAL) {
+    pub fn displacement(&mut self, fh: FileHandle, displacement: i64) -> Result<i64> {
+        if displacement != DISPLACEMENT_CURRENT
+            || !self.entry.file(fh)?.modes.has(modes::SEQUENTIAL)
+        {
             return Ok(displacement);
         }
         // Accesses before this call are over at all processes.
-        self.fail_together(self.file(fh)?.comm, Ok(()))?;
+        let comm = self.entry.file(fh)?.comm;
+        self.entry.members(comm).fail_together(Ok(()))?;
         let now = self.update_shared(fh, Ok)?;
-        self.file(fh)?.view.byte_offset(now)
+        self.entry.file(fh)?.view.byte_offset(now)
     }
 
     /// The pointer goes back to the beginning of a new view, at which all processes have arrived.
     pub(super) fn rewind_shared(&mut self, fh: FileHandle) -> Result<()> {
-        let comm = self.file(fh)?.comm;
-        let used = self.file(fh)?.shared.as_ref().is_some_and(|pointer| pointer.disk.is_some());
+        let comm = self.entry.file(fh)?.comm;
+        let used =
+            self.entry.file(fh)?.shared.as_ref().is_some_and(|pointer| pointer.disk.is_some());
         // Who has used it knows that there is something to take back.
-        let used = self.allgather_bytes(comm, &[used.into()])?;
+        let used = self.entry.members(comm).allgather(&[used.into()])?;
         let first = used.iter().position(|used| *used != 0);
-        if first == Some(self.comm(comm)?.rank as usize) {
+        if first == Some(self.entry.comm(comm)?.rank as usize) {
             let rewound = self.update_shared(fh, |_| Ok(0)).map(drop);
-            self.fail_together(comm, rewound)?;
+            self.entry.members(comm).fail_together(rewound)?;
         } else if first.is_some() {
-            self.fail_together(comm, Ok(()))?;
+            self.entry.members(comm).fail_together(Ok(()))?;
         }
-        if let Some(pointer) = &mut self.file_mut(fh)?.shared {
+        if let Some(pointer) = &mut self.entry.file_mut(fh)?.shared {
             pointer.start = 0;
         }
         Ok(())
-    }
-
-    /// The pointer's file goes with the opening, after which nobody uses it.
-    pub(super) fn drop_shared(&mut self, pointer: Option<SharedPointer>, first: bool) {
-        if let Some(SharedPointer { path, disk, .. }) = pointer {
-            drop(disk);
-            if first {
-                // If it is not there, nobody has used it or all have; if it stays, it is in nobody's way.
-                let _ = self.port.storage().delete(&path);
-            }
-        }
     }
 
     /// Where this process's part of an ordered access begins, in etypes; the shared pointer moves
@@ -247,19 +249,18 @@ impl<P: Port> Entry<'_, P> {
     /// # Errors
     /// If one process asks for what is no access, all fail.
     pub(super) fn ordered_place(&mut self, fh: FileHandle, memory: &Memory) -> Result<i64> {
-        let comm = self.file(fh)?.comm;
-        let units = self.etypes_of(fh, memory);
-        let units = self.fail_together(comm, units)?;
-        let all = self.allgather_bytes(comm, &units.to_le_bytes())?;
-        let number = |bytes: &[u8], rank: usize| {
-            i64::from_le_bytes(std::array::from_fn(|i| bytes[8 * rank + i]))
-        };
-        let rank = self.comm(comm)?.rank as usize;
-        let sum = |ranks: usize| (0..ranks).try_fold(0, |sum, i| advanced(sum, number(&all, i)));
-        let (before, total) = (sum(rank)?, sum(all.len() / 8)?);
+        let file = self.entry.file(fh)?;
+        let comm = file.comm;
+        let datatype = memory.elements(&self.entry.datatypes);
+        let units = datatype.and_then(|datatype| file.etypes(memory, &datatype));
+        let units = self.entry.members(comm).fail_together(units)?;
+        let all = self.entry.members(comm).allgather_words([units.cast_unsigned()])?;
+        let rank = self.entry.comm(comm)?.rank as usize;
+        let add = |sum: i64, [units]: &[u64; 1]| advanced(sum, units.cast_signed());
+        let (before, total) = (all[..rank].iter().try_fold(0, add)?, all.iter().try_fold(0, add)?);
         let taken = if rank == 0 { self.take_shared(fh, total) } else { Ok(0) };
-        let taken = self.fail_together(comm, taken)?;
-        let start = self.allgather_bytes(comm, &taken.to_le_bytes())?;
-        advanced(number(&start, 0), before)
+        let taken = self.entry.members(comm).fail_together(taken)?;
+        let [start] = self.entry.members(comm).allgather_words([taken.cast_unsigned()])?[0];
+        advanced(start.cast_signed(), before)
     }
 }

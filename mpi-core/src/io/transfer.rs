@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use super::OpenFile;
+use super::{Files, OpenFile};
 use crate::buffer::UserBuffer;
-use crate::datatype::{Datatype, Packer, Unpacker, check_elements};
-use crate::entry::Entry;
+use crate::datatype::{Datatype, Datatypes, Packer, Unpacker, check_elements};
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{DatatypeHandle, FileHandle};
 use crate::p2p::send::check_count;
@@ -44,6 +43,16 @@ pub struct Memory {
     pub count: i64,
     /// What they are.
     pub datatype: DatatypeHandle,
+}
+
+impl Memory {
+    /// The type of its elements, which are there.
+    pub(super) fn elements(&self, datatypes: &Datatypes) -> Result<Arc<Datatype>> {
+        let datatype = datatypes.committed(self.datatype)?;
+        check_count(self.count)?;
+        check_elements("buf", self.buf, self.count, datatype)?;
+        Ok(Arc::clone(datatype))
+    }
 }
 
 /// An access that the program asks for.
@@ -109,7 +118,7 @@ impl OpenFile {
     }
 
     /// How many etypes the elements are that an access moves.
-    fn etypes(&self, memory: &Memory, datatype: &Datatype) -> Result<i64> {
+    pub(super) fn etypes(&self, memory: &Memory, datatype: &Datatype) -> Result<i64> {
         let etype = self.view.unit;
         let bytes = self.view.datarep.stored_bytes(memory.count, datatype)?;
         if !bytes.is_multiple_of(etype) {
@@ -131,16 +140,16 @@ impl OpenFile {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Files<'_, P> {
     /// Makes an access: `MPI_File_read` and all its kin. The status counts what was there.
     ///
     /// # Errors
     /// `MPI_ERR_ACCESS` if the file was opened for writing alone, `MPI_ERR_READ_ONLY` if for reading
     /// alone; what the operating system reports, by its class. If one process fails to get its
     /// place in the order of ranks, all do.
-    pub fn file_access(&mut self, access: Access) -> Result<Status> {
+    pub fn access(&mut self, access: Access) -> Result<Status> {
         let Access { fh, way, place, memory } = access;
-        let modes = self.file(fh)?.modes;
+        let modes = self.entry.file(fh)?.modes;
         // All have opened it in the same mode, so that nobody waits for who may not.
         match way {
             Way::Read => modes.check_read()?,
@@ -150,12 +159,12 @@ impl<P: Port> Entry<'_, P> {
             Place::Ordered => Some(self.ordered_place(fh, &memory)?),
             _ => None,
         };
-        let datatype = self.elements(&memory)?;
+        let datatype = memory.elements(&self.entry.datatypes)?;
         let offset = match ordered {
             Some(offset) => offset,
-            None => self.file_place(fh, place, &memory, &datatype)?,
+            None => self.place(fh, place, &memory, &datatype)?,
         };
-        let file = self.file(fh)?;
+        let file = self.entry.file(fh)?;
         let moved = file.exclusively(way == Way::Write, || match way {
             Way::Read => file.read(offset, &memory, &datatype),
             Way::Write => file.write(offset, &memory, &datatype),
@@ -164,14 +173,14 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Where an access begins; the pointer that it uses moves behind it.
-    fn file_place(
+    fn place(
         &mut self,
         fh: FileHandle,
         place: Place,
         memory: &Memory,
         datatype: &Datatype,
     ) -> Result<i64> {
-        let file = self.file_mut(fh)?;
+        let file = self.entry.file_mut(fh)?;
         if matches!(place, Place::At(_) | Place::Pointer) {
             file.modes.check_not_sequential()?;
         }
@@ -181,19 +190,5 @@ impl<P: Port> Entry<'_, P> {
             Place::Pointer => file.take_position(units),
             Place::Shared | Place::Ordered => self.take_shared(fh, units),
         }
-    }
-
-    /// How many etypes an access moves.
-    pub(super) fn etypes_of(&self, fh: FileHandle, memory: &Memory) -> Result<i64> {
-        let datatype = self.elements(memory)?;
-        self.file(fh)?.etypes(memory, &datatype)
-    }
-
-    fn elements(&self, memory: &Memory) -> Result<Arc<Datatype>> {
-        let datatype = self.datatypes.committed(memory.datatype)?;
-        let Memory { buf, count, .. } = *memory;
-        check_count(count)?;
-        check_elements("buf", buf, count, datatype)?;
-        Ok(Arc::clone(datatype))
     }
 }

@@ -56,7 +56,7 @@ impl<P: Port> Entry<'_, P> {
     /// What this call does with messages.
     #[inline(always)]
     pub fn messages(&mut self) -> Messages<'_, P> {
-        Messages(self.again())
+        Messages(self.reborrow())
     }
 }
 

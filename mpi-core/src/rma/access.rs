@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use super::memory::{self, Change, Line, Span};
+use super::{Window, Windows};
 use crate::coll::calls::Typed;
 use crate::constants::PROC_NULL;
-use crate::datatype::{Datatype, Group, Operand, basic, check_elements};
-use crate::entry::Entry;
+use crate::datatype::{Datatype, Datatypes, Group, Operand, basic, check_elements};
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{DatatypeHandle, OpHandle, RequestHandle, WinHandle};
 use crate::op::{Builtin, Op, Update};
@@ -39,33 +39,33 @@ pub struct Target {
 /// What a target is here: its line and its elements. `None` for `MPI_PROC_NULL`.
 type Reached = Option<(Line, Span)>;
 
-impl<P: Port> Entry<'_, P> {
-    fn span(&self, typed: Typed, param: &'static str) -> Result<Span> {
-        let Typed { buf, count, datatype } = typed;
-        if count < 0 {
-            crate::fail!(COUNT, "origin_count", "is {count}, but must not be negative");
-        }
-        let datatype = Arc::clone(self.datatypes.committed(datatype)?);
-        check_elements(param, buf, count, &datatype)?;
-        Ok(Span { at: buf, count, datatype })
+/// Elements of the program's own memory, the argument `param`.
+fn span(typed: Typed, datatypes: &Datatypes, param: &'static str) -> Result<Span> {
+    let Typed { buf, count, datatype } = typed;
+    if count < 0 {
+        crate::fail!(COUNT, "origin_count", "is {count}, but must not be negative");
     }
+    let datatype = Arc::clone(datatypes.committed(datatype)?);
+    check_elements(param, buf, count, &datatype)?;
+    Ok(Span { at: buf, count, datatype })
+}
 
-    fn reach(&self, target: Target) -> Result<Reached> {
-        let Target { win, rank, disp, count, datatype, by_request } = target;
-        let window = self.window(win)?;
+impl Window {
+    fn reach(&self, target: Target, datatypes: &Datatypes) -> Result<Reached> {
+        let Target { rank, disp, count, datatype, by_request, .. } = target;
         if count < 0 {
             crate::fail!(COUNT, "target_count", "is {count}, but must not be negative");
         }
-        let datatype = Arc::clone(self.datatypes.committed(datatype)?);
+        let datatype = Arc::clone(datatypes.committed(datatype)?);
         if rank == PROC_NULL {
             return Ok(None);
         }
-        let place = window.target(rank, "target_rank")?;
-        window.epochs.check_access(place, by_request)?;
+        let place = self.target(rank, "target_rank")?;
+        self.epochs.check_access(place, by_request)?;
         if disp < 0 {
             crate::fail!(DISP, "target_disp", "is {disp}, but must not be negative");
         }
-        let part = window.part(Some(place));
+        let part = self.part(Some(place));
         let from = disp.checked_mul(part.disp_unit);
         let touched = match datatype.span(count) {
             Some((low, high)) => from.and_then(|from| {
@@ -85,16 +85,16 @@ impl<P: Port> Entry<'_, P> {
             );
         };
         let at = part.base.offset(from);
-        Ok(Some((Line::of(&window.segment, place), Span { at, count, datatype })))
+        Ok(Some((Line::of(&self.segment, place), Span { at, count, datatype })))
     }
 
     /// `MPI_Put`.
     ///
     /// # Errors
     /// Those of the arguments; `MPI_ERR_RMA_RANGE`, `MPI_ERR_RMA_SYNC`.
-    pub fn put(&mut self, origin: Typed, target: Target) -> Result<()> {
-        let origin = self.span(origin, "origin_addr")?;
-        let Some((_, theirs)) = self.reach(target)? else { return Ok(()) };
+    pub fn put(&self, origin: Typed, target: Target, datatypes: &Datatypes) -> Result<()> {
+        let origin = span(origin, datatypes, "origin_addr")?;
+        let Some((_, theirs)) = self.reach(target, datatypes)? else { return Ok(()) };
         check_fits(&origin, &theirs, "target_datatype")?;
         memory::copy(&origin, &theirs);
         Ok(())
@@ -103,20 +103,22 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_Get`.
     ///
     /// # Errors
-    /// As [`Entry::put`].
-    pub fn get(&mut self, origin: Typed, target: Target) -> Result<()> {
-        let origin = self.span(origin, "origin_addr")?;
-        let Some((_, theirs)) = self.reach(target)? else { return Ok(()) };
+    /// As [`Window::put`].
+    pub fn get(&self, origin: Typed, target: Target, datatypes: &Datatypes) -> Result<()> {
+        let origin = span(origin, datatypes, "origin_addr")?;
+        let Some((_, theirs)) = self.reach(target, datatypes)? else { return Ok(()) };
         check_fits(&theirs, &origin, "origin_datatype")?;
         memory::copy(&theirs, &origin);
         Ok(())
     }
+}
 
+impl<P: Port> Windows<'_, P> {
     /// `MPI_Accumulate`, or with a place for what was there before, `MPI_Get_accumulate` and
     /// `MPI_Fetch_and_op`.
     ///
     /// # Errors
-    /// As [`Entry::put`]; `MPI_ERR_OP`, `MPI_ERR_TYPE`.
+    /// As [`Window::put`]; `MPI_ERR_OP`, `MPI_ERR_TYPE`.
     pub fn accumulate(
         &mut self,
         origin: Typed,
@@ -124,7 +126,7 @@ impl<P: Port> Entry<'_, P> {
         target: Target,
         op: OpHandle,
     ) -> Result<()> {
-        let Op::Builtin(builtin) = self.op(op)? else {
+        let Op::Builtin(builtin) = self.entry.op(op)? else {
             crate::fail!(OP, "op", "is one of the program's, but accumulates take predefined ones");
         };
         let reads_alone = builtin == Builtin::NoOp;
@@ -133,13 +135,16 @@ impl<P: Port> Entry<'_, P> {
         }
         let origin = match fetched {
             Some(_) if reads_alone => None,
-            _ => Some(self.span(origin, "origin_addr")?),
+            _ => Some(span(origin, &self.entry.datatypes, "origin_addr")?),
         };
         let result = match fetched {
-            Some(result) => Some(self.span(result, "result_addr")?),
+            Some(result) => Some(span(result, &self.entry.datatypes, "result_addr")?),
             None => None,
         };
-        let Some((line, theirs)) = self.reach(target)? else { return Ok(()) };
+        let window = self.entry.window(target.win)?;
+        let Some((line, theirs)) = window.reach(target, &self.entry.datatypes)? else {
+            return Ok(());
+        };
         let mut update = match &origin {
             Some(origin) => {
                 check_fits(origin, &theirs, "target_datatype")?;
@@ -165,7 +170,7 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_Compare_and_swap`; the three local buffers have one element each.
     ///
     /// # Errors
-    /// As [`Entry::put`]; `MPI_ERR_TYPE` for types that cannot be compared bit by bit (§12.3.4).
+    /// As [`Window::put`]; `MPI_ERR_TYPE` for types that cannot be compared bit by bit (§12.3.4).
     pub fn compare_and_swap(
         &mut self,
         origin: Typed,
@@ -173,9 +178,9 @@ impl<P: Port> Entry<'_, P> {
         result: Typed,
         target: Target,
     ) -> Result<()> {
-        let with = self.span(origin, "origin_addr")?;
-        let compare = self.span(compare, "compare_addr")?;
-        let was = self.span(result, "result_addr")?;
+        let with = span(origin, &self.entry.datatypes, "origin_addr")?;
+        let compare = span(compare, &self.entry.datatypes, "compare_addr")?;
+        let was = span(result, &self.entry.datatypes, "result_addr")?;
         use Group::{Byte, CInteger, FortranInteger, Logical, MultiLanguage};
         // Those of `MPI_Type_create_f90_integer` are predefined, too, and Fortran integers (§6.9.2).
         let code = match with.datatype.operand() {
@@ -189,7 +194,10 @@ impl<P: Port> Entry<'_, P> {
         if !is_exact {
             crate::fail!(TYPE, "datatype", "is none whose elements can be compared and swapped");
         }
-        let Some((line, theirs)) = self.reach(target)? else { return Ok(()) };
+        let window = self.entry.window(target.win)?;
+        let Some((line, theirs)) = window.reach(target, &self.entry.datatypes)? else {
+            return Ok(());
+        };
         self.updating(target, &line, || memory::swap_if(&theirs, &compare, &with, &was));
         Ok(())
     }
@@ -198,7 +206,7 @@ impl<P: Port> Entry<'_, P> {
     fn updating(&mut self, target: Target, line: &Line, update: impl FnOnce()) {
         let ticket = line.queue_update();
         let call = |process: &Process<P>| process.waits_for_lock(target.win, target.rank as u32);
-        self.block_in(call, |process| {
+        self.entry.block_in(call, |process| {
             let mine = line.may_update(ticket);
             if !mine {
                 process.port.memory_mut().watch();
@@ -214,8 +222,8 @@ impl<P: Port> Entry<'_, P> {
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
     pub fn done_request(&mut self, win: WinHandle) -> Result<RequestHandle> {
-        let comm = self.window(win)?.comm;
-        self.vci.requests.insert(Request::finished(Status::EMPTY, comm))
+        let comm = self.entry.window(win)?.comm;
+        self.entry.vci.requests.insert(Request::finished(Status::EMPTY, comm))
     }
 }
 

@@ -1,11 +1,11 @@
 //! General active-target synchronization (MPI-5.0 §12.5.2): who exposes its window tells the
 //! origins so by an empty message, and they tell it by another that they are through.
 
+use super::Windows;
 use super::epochs::Asserted;
 use super::memory::order;
 use crate::buffer::UserBuffer;
 use crate::datatype::BYTE;
-use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, GroupHandle, RequestHandle, WinHandle};
 use crate::p2p::{Message, Mode};
@@ -21,35 +21,35 @@ fn note(comm: CommHandle, rank: u32, tag: i32) -> Message {
     Message { buf, count: 0, datatype: BYTE, rank, tag, comm }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Windows<'_, P> {
     /// The members of a group by their ranks in the window.
     fn ranks_in(&self, win: WinHandle, group: GroupHandle) -> Result<Vec<u32>> {
-        let all = &self.comm(self.window(win)?.comm)?.group;
+        let all = &self.entry.comm(self.entry.window(win)?.comm)?.group;
         let rank_of = |peer| {
             all.rank_of(peer).ok_or_else(|| {
                 let what = "has a process that is not one of the window's";
                 Error::param(ErrorClass::GROUP, "group", what)
             })
         };
-        self.groups.get(group)?.iter().map(rank_of).collect()
+        self.entry.groups.get(group)?.iter().map(rank_of).collect()
     }
 
     /// `MPI_Win_start`: waits until all of the group have exposed their windows.
     ///
     /// # Errors
     /// `MPI_ERR_GROUP`, `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` within an epoch.
-    pub fn win_start(&mut self, win: WinHandle, group: GroupHandle, assert: i32) -> Result<()> {
+    pub fn start(&mut self, win: WinHandle, group: GroupHandle, assert: i32) -> Result<()> {
         let unchecked = Asserted::Start.check(assert)?;
         let targets = self.ranks_in(win, group)?;
-        self.window(win)?.epochs.check_no_access("be accessed by MPI_Win_start")?;
-        let comm = self.window(win)?.comm;
+        self.entry.window(win)?.epochs.check_no_access("be accessed by MPI_Win_start")?;
+        let comm = self.entry.window(win)?.comm;
         if !unchecked {
             for &target in &targets {
-                self.messages().receive(note(comm, target, POSTED))?;
+                self.entry.messages().receive(note(comm, target, POSTED))?;
             }
         }
         order();
-        self.window_mut(win)?.epochs.start(targets);
+        self.entry.window_mut(win)?.epochs.start(targets);
         Ok(())
     }
 
@@ -57,12 +57,12 @@ impl<P: Port> Entry<'_, P> {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` without `MPI_Win_start`.
-    pub fn win_complete(&mut self, win: WinHandle) -> Result<()> {
-        let window = self.window_mut(win)?;
+    pub fn complete(&mut self, win: WinHandle) -> Result<()> {
+        let window = self.entry.window_mut(win)?;
         let (comm, targets) = (window.comm, window.epochs.complete()?);
         order();
         for target in targets {
-            self.messages().send(note(comm, target, COMPLETED), Mode::Standard)?;
+            self.entry.messages().send(note(comm, target, COMPLETED), Mode::Standard)?;
         }
         Ok(())
     }
@@ -71,10 +71,10 @@ impl<P: Port> Entry<'_, P> {
     ///
     /// # Errors
     /// `MPI_ERR_GROUP`, `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` if the window is exposed.
-    pub fn win_post(&mut self, win: WinHandle, group: GroupHandle, assert: i32) -> Result<()> {
+    pub fn post(&mut self, win: WinHandle, group: GroupHandle, assert: i32) -> Result<()> {
         let unchecked = Asserted::Post.check(assert)?;
         let origins = self.ranks_in(win, group)?;
-        let window = self.window(win)?;
+        let window = self.entry.window(win)?;
         if window.epochs.is_exposed() {
             crate::fail!(RMA_SYNC, "MPI_Win_wait has not ended the exposure epoch before");
         }
@@ -84,12 +84,13 @@ impl<P: Port> Entry<'_, P> {
         for origin in origins {
             if !unchecked {
                 // Not a send that waits where many messages are on their way: a post does not block.
-                let posted = self.messages().isend(note(comm, origin, POSTED), Mode::Standard)?;
-                self.free_request(posted)?;
+                let posted =
+                    self.entry.messages().isend(note(comm, origin, POSTED), Mode::Standard)?;
+                self.entry.free_request(posted)?;
             }
-            awaited.push(self.messages().ireceive(note(comm, origin, COMPLETED))?);
+            awaited.push(self.entry.messages().ireceive(note(comm, origin, COMPLETED))?);
         }
-        self.window_mut(win)?.epochs.expose(awaited);
+        self.entry.window_mut(win)?.epochs.expose(awaited);
         Ok(())
     }
 
@@ -97,21 +98,21 @@ impl<P: Port> Entry<'_, P> {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` without `MPI_Win_post`.
-    pub fn win_wait(&mut self, win: WinHandle) -> Result<()> {
-        let awaited: Vec<RequestHandle> = self.window(win)?.epochs.exposed()?.to_vec();
-        self.await_all(&awaited)?;
+    pub fn wait(&mut self, win: WinHandle) -> Result<()> {
+        let awaited: Vec<RequestHandle> = self.entry.window(win)?.epochs.exposed()?.to_vec();
+        self.entry.await_all(&awaited)?;
         self.end_exposure(win, awaited)
     }
 
     /// `MPI_Win_test`: the same if they are through now.
     ///
     /// # Errors
-    /// As [`Entry::win_wait`].
-    pub fn win_test(&mut self, win: WinHandle) -> Result<bool> {
-        let awaited: Vec<RequestHandle> = self.window(win)?.epochs.exposed()?.to_vec();
-        self.poll_in_passing();
+    /// As [`Windows::wait`].
+    pub fn test(&mut self, win: WinHandle) -> Result<bool> {
+        let awaited: Vec<RequestHandle> = self.entry.window(win)?.epochs.exposed()?.to_vec();
+        self.entry.poll_in_passing();
         for &request in &awaited {
-            if !self.is_complete(request)? {
+            if !self.entry.is_complete(request)? {
                 return Ok(false);
             }
         }
@@ -120,9 +121,9 @@ impl<P: Port> Entry<'_, P> {
     }
 
     fn end_exposure(&mut self, win: WinHandle, awaited: Vec<RequestHandle>) -> Result<()> {
-        self.window_mut(win)?.epochs.cover();
+        self.entry.window_mut(win)?.epochs.cover();
         for request in awaited {
-            self.wait_one(request)?;
+            self.entry.wait_one(request)?;
         }
         order();
         Ok(())

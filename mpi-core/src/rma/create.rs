@@ -5,10 +5,9 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicI64;
 
 use super::memory::lines_of;
-use super::{Epochs, Part, Segment, Window};
+use super::{Epochs, Part, Segment, Window, Windows};
 use crate::attributes::AttributeList;
 use crate::boards::Meeting;
-use crate::entry::Entry;
 use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, WinHandle};
@@ -82,30 +81,40 @@ fn check(size: i64, disp_unit: i64) -> Result<u64> {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl Window {
+    /// Whether it may be freed: it is in no epoch but one that a fence began.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`.
+    pub fn check_free(&self) -> Result<()> {
+        self.epochs.check_quiet("be freed")
+    }
+}
+
+impl<P: Port> Windows<'_, P> {
     /// `MPI_Win_allocate_shared`: a window of memory that all processes of `comm` have mapped.
     ///
     /// # Errors
     /// `MPI_ERR_SIZE`, `MPI_ERR_DISP`; `MPI_ERR_RMA_SHARED` when not all of them share a node;
     /// `MPI_ERR_NO_MEM`. If one process fails all do.
-    pub fn win_allocate_shared(
+    pub fn allocate_shared(
         &mut self,
         comm: CommHandle,
         size: i64,
         disp_unit: i64,
         hints: Info,
     ) -> Result<WinHandle> {
-        if self.comm(comm)?.remote.is_some() {
+        if self.entry.comm(comm)?.remote.is_some() {
             crate::fail!(COMM, "comm", "is an intercommunicator, which can have no windows");
         }
-        let own = self.comm_clone(comm)?;
+        let own = self.entry.communicators().duplicate(comm)?;
         let apart = hints.hint_bool("alloc_shared_noncontig") == Some(true);
         let align = hints.hint_alignment().map_or(1, |align| align as u64);
         let request = Request { size: 0, disp_unit, apart, align, class: 0 };
         let made = self.share(own, check(size, disp_unit), request);
         let window = made.and_then(|(segment, parts)| {
-            let rank = self.comm(own)?.rank;
-            self.windows.insert(Window {
+            let rank = self.entry.comm(own)?.rank;
+            self.entry.windows.insert(Window {
                 comm: own,
                 name: Text::new(),
                 errhandler: ERRORS_ARE_FATAL,
@@ -119,7 +128,7 @@ impl<P: Port> Entry<'_, P> {
             })
         });
         if window.is_err() {
-            self.comm_free(own)?;
+            self.entry.communicators().free(own)?;
         }
         window
     }
@@ -138,7 +147,7 @@ impl<P: Port> Entry<'_, P> {
         let class = mine.as_ref().err().map_or(0, |error| error.class().0);
         let size = mine.as_ref().map_or(0, |size| *size);
         let request = Request { size, class, ..request };
-        let told = self.allgather_bytes(comm, &request.to_bytes())?;
+        let told = self.entry.members(comm).allgather(&request.to_bytes())?;
         mine?;
         let requests: Vec<Request> =
             told.chunks_exact(Request::BYTES).map(Request::from_bytes).collect();
@@ -156,16 +165,10 @@ impl<P: Port> Entry<'_, P> {
 
     /// Makes contact with all members of a communicator that may share memory.
     fn meet_all(&mut self, comm: CommHandle) -> Result<()> {
-        let own = self.own_peer();
-        let members: Vec<PeerId> = self.comm(comm)?.group.iter().collect();
+        let own = self.entry.own_peer();
+        let members: Vec<PeerId> = self.entry.comm(comm)?.group.iter().collect();
         for (rank, &peer) in members.iter().enumerate().filter(|(_, peer)| **peer != own) {
-            let mut how = Meeting::Pending;
-            let call = |process: &Process<P>| process.waits_to_meet(comm, peer);
-            self.block_in(call, |process| {
-                how = process.port.meet(peer);
-                how != Meeting::Pending
-            });
-            if how != Meeting::Near {
+            if self.entry.members(comm).meet(peer) != Meeting::Near {
                 let text = format!("has rank {rank}, with whom this process shares no memory");
                 return Err(Error::param(ErrorClass::RMA_SHARED, "comm", text).hint(
                     "Split it with MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) and use the result.",
@@ -177,57 +180,46 @@ impl<P: Port> Entry<'_, P> {
 
     /// Rank 0 makes a segment, all others map it.
     fn map_together(&mut self, comm: CommHandle, layout: Layout) -> Result<Segment> {
-        let state = self.comm(comm)?;
+        let state = self.entry.comm(comm)?;
         let (rank, mark) = (state.rank, state.context);
         let members: Vec<PeerId> = state.group.iter().collect();
         let refused = |why: String| Error::new(ErrorClass::NO_MEM, why);
         if rank != 0 {
-            self.fail_together(comm, Ok(()))?;
+            self.entry.members(comm).fail_together(Ok(()))?;
             let mut fetched = None;
             let call = |process: &Process<P>| process.waits_to_meet(comm, members[0]);
-            self.block_in(call, |process| {
+            self.entry.block_in(call, |process| {
                 fetched = process.port.memory_mut().fetch_segment(mark, members[0], layout);
                 fetched.is_some()
             });
             let fetched = fetched.expect("awaited").map_err(refused);
-            return self.fail_together(comm, fetched);
+            return self.entry.members(comm).fail_together(fetched);
         }
-        let made = self.port.memory_mut().make_segment(mark, layout).map_err(refused);
-        let made = self.fail_together(comm, made);
+        let made = self.entry.port.memory_mut().make_segment(mark, layout).map_err(refused);
+        let made = self.entry.members(comm).fail_together(made);
         if made.is_ok() {
-            members[1..].iter().for_each(|peer| self.port.memory_mut().post_segment(mark, *peer));
+            members[1..]
+                .iter()
+                .for_each(|peer| self.entry.port.memory_mut().post_segment(mark, *peer));
         }
-        let made = made.and_then(|segment| self.fail_together(comm, Ok(segment)));
-        self.port.memory_mut().end_posting(mark);
+        let made = made.and_then(|segment| self.entry.members(comm).fail_together(Ok(segment)));
+        self.entry.port.memory_mut().end_posting(mark);
         made
-    }
-
-    /// Whether the window may be freed: it is in no epoch but one that a fence began.
-    ///
-    /// # Errors
-    /// `MPI_ERR_RMA_SYNC`.
-    pub fn win_check_free(&self, win: WinHandle) -> Result<()> {
-        self.window(win)?.epochs.check_quiet("be freed")
     }
 
     /// `MPI_Win_free`: waits for all; its attributes have been deleted.
     ///
     /// # Errors
-    /// As [`Entry::win_check_free`].
-    pub fn win_free(&mut self, win: WinHandle) -> Result<()> {
-        self.win_check_free(win)?;
-        let comm = self.window(win)?.comm;
-        self.meeting(comm)?;
-        let Window { errhandler, segment, .. } = self.windows.remove(win)?;
+    /// As [`Window::check_free`].
+    pub fn free(&mut self, win: WinHandle) -> Result<()> {
+        let window = self.entry.window(win)?;
+        window.check_free()?;
+        let comm = window.comm;
+        self.entry.members(comm).barrier()?;
+        let Window { errhandler, segment, .. } = self.entry.windows.remove(win)?;
         drop(segment);
-        self.always.errhandlers.lock().release(errhandler)?;
-        self.comm_free(comm)
-    }
-
-    /// A barrier, for the library's own needs.
-    pub(super) fn meeting(&mut self, comm: CommHandle) -> Result<()> {
-        let barrier = self.calls().barrier(comm)?;
-        self.collectives().run(&barrier)
+        self.entry.always.errhandlers.lock().release(errhandler)?;
+        self.entry.communicators().free(comm)
     }
 }
 

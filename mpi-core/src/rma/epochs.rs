@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::memory::{Line, order};
-use crate::entry::Entry;
+use super::{Window, Windows};
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{RequestHandle, WinHandle};
 use crate::port::Port;
@@ -217,21 +217,77 @@ impl Epochs {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl Window {
+    /// `MPI_Win_unlock`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RANK`; `MPI_ERR_RMA_SYNC` when this process has not locked the target.
+    pub fn unlock(&mut self, rank: i32) -> Result<()> {
+        let target = self.target(rank, "rank")?;
+        let held = match &mut self.epochs.access {
+            Access::Locks(locks) => locks.remove(&target),
+            _ => None,
+        };
+        let Some(held) = held else {
+            return Err(out_of_step(format!("rank {rank} is not locked by this process")));
+        };
+        if matches!(&self.epochs.access, Access::Locks(locks) if locks.is_empty()) {
+            self.epochs.access = Access::Nothing;
+        }
+        order();
+        if held.taken {
+            Line::of(&self.segment, target).leave(held.alone);
+        }
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock_all`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC` when `MPI_Win_lock_all` was not called.
+    pub fn unlock_all(&mut self) -> Result<()> {
+        let Access::All { taken } = self.epochs.access else {
+            return Err(out_of_step("MPI_Win_lock_all has not been called".to_owned()));
+        };
+        self.epochs.access = Access::Nothing;
+        order();
+        if taken {
+            for target in 0..self.parts.len() as u32 {
+                Line::of(&self.segment, target).leave(false);
+            }
+        }
+        Ok(())
+    }
+
+    /// `MPI_Win_flush` and its three kin: all operations are complete already. For `None` of all
+    /// targets.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RANK`; `MPI_ERR_RMA_SYNC` when no lock is held.
+    pub fn flush(&self, rank: Option<i32>) -> Result<()> {
+        let target = rank.map(|rank| self.target(rank, "rank")).transpose()?;
+        self.epochs.check_flush(target)?;
+        order();
+        Ok(())
+    }
+}
+
+impl<P: Port> Windows<'_, P> {
     /// `MPI_Win_fence`.
     ///
     /// # Errors
     /// `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` within an epoch of another kind.
-    pub fn win_fence(&mut self, win: WinHandle, assert: i32) -> Result<()> {
+    pub fn fence(&mut self, win: WinHandle, assert: i32) -> Result<()> {
         Asserted::Fence.check(assert)?;
-        let window = self.window(win)?;
+        let window = self.entry.window(win)?;
         window.epochs.check_quiet("be fenced")?;
         let comm = window.comm;
         order();
-        self.meeting(comm)?;
+        self.entry.members(comm).barrier()?;
         order();
         let over = assert & NOSUCCEED != 0;
-        self.window_mut(win)?.epochs.access = if over { Access::Nothing } else { Access::Fence };
+        self.entry.window_mut(win)?.epochs.access =
+            if over { Access::Nothing } else { Access::Fence };
         Ok(())
     }
 
@@ -240,7 +296,7 @@ impl<P: Port> Entry<'_, P> {
     /// # Errors
     /// `MPI_ERR_LOCKTYPE`, `MPI_ERR_RANK`, `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` when the target is
     /// locked by this process, in an access epoch of another kind, or for the own part while it is exposed.
-    pub fn win_lock(&mut self, win: WinHandle, kind: i32, rank: i32, assert: i32) -> Result<()> {
+    pub fn lock(&mut self, win: WinHandle, kind: i32, rank: i32, assert: i32) -> Result<()> {
         let alone = match kind {
             LOCK_EXCLUSIVE => true,
             LOCK_SHARED => false,
@@ -251,7 +307,7 @@ impl<P: Port> Entry<'_, P> {
             ),
         };
         let taken = !Asserted::Lock.check(assert)?;
-        let window = self.window(win)?;
+        let window = self.entry.window(win)?;
         let target = window.target(rank, "rank")?;
         if target == window.rank {
             // No part may be locked and exposed at once (§12.5.3).
@@ -269,7 +325,7 @@ impl<P: Port> Entry<'_, P> {
             self.enter(win, target, alone)?;
         }
         order();
-        let access = &mut self.window_mut(win)?.epochs.access;
+        let access = &mut self.entry.window_mut(win)?.epochs.access;
         if !matches!(access, Access::Locks(_)) {
             *access = Access::Locks(BTreeMap::new());
         }
@@ -279,37 +335,13 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// `MPI_Win_unlock`.
-    ///
-    /// # Errors
-    /// `MPI_ERR_RANK`; `MPI_ERR_RMA_SYNC` when this process has not locked the target.
-    pub fn win_unlock(&mut self, win: WinHandle, rank: i32) -> Result<()> {
-        let window = self.window_mut(win)?;
-        let target = window.target(rank, "rank")?;
-        let held = match &mut window.epochs.access {
-            Access::Locks(locks) => locks.remove(&target),
-            _ => None,
-        };
-        let Some(held) = held else {
-            return Err(out_of_step(format!("rank {rank} is not locked by this process")));
-        };
-        if matches!(&window.epochs.access, Access::Locks(locks) if locks.is_empty()) {
-            window.epochs.access = Access::Nothing;
-        }
-        order();
-        if held.taken {
-            Line::of(&window.segment, target).leave(held.alone);
-        }
-        Ok(())
-    }
-
     /// `MPI_Win_lock_all`: a shared lock at every process, in the order of ranks.
     ///
     /// # Errors
     /// `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` within another epoch.
-    pub fn win_lock_all(&mut self, win: WinHandle, assert: i32) -> Result<()> {
+    pub fn lock_all(&mut self, win: WinHandle, assert: i32) -> Result<()> {
         let taken = !Asserted::Lock.check(assert)?;
-        let window = self.window(win)?;
+        let window = self.entry.window(win)?;
         window.epochs.check_quiet("be locked")?;
         if taken {
             for target in 0..window.parts.len() as u32 {
@@ -317,35 +349,16 @@ impl<P: Port> Entry<'_, P> {
             }
         }
         order();
-        self.window_mut(win)?.epochs.access = Access::All { taken };
-        Ok(())
-    }
-
-    /// `MPI_Win_unlock_all`.
-    ///
-    /// # Errors
-    /// `MPI_ERR_RMA_SYNC` when `MPI_Win_lock_all` was not called.
-    pub fn win_unlock_all(&mut self, win: WinHandle) -> Result<()> {
-        let window = self.window_mut(win)?;
-        let Access::All { taken } = window.epochs.access else {
-            return Err(out_of_step("MPI_Win_lock_all has not been called".to_owned()));
-        };
-        window.epochs.access = Access::Nothing;
-        order();
-        if taken {
-            for target in 0..window.parts.len() as u32 {
-                Line::of(&window.segment, target).leave(false);
-            }
-        }
+        self.entry.window_mut(win)?.epochs.access = Access::All { taken };
         Ok(())
     }
 
     /// Waits for a target's lock.
     fn enter(&mut self, win: WinHandle, target: u32, alone: bool) -> Result<()> {
-        let line = Line::of(&self.window(win)?.segment, target);
+        let line = Line::of(&self.entry.window(win)?.segment, target);
         let ticket = line.queue();
         let call = |process: &Process<P>| process.waits_for_lock(win, target);
-        self.block_in(call, |process| {
+        self.entry.block_in(call, |process| {
             let entered = line.enter(ticket, alone);
             if !entered {
                 process.port.memory_mut().watch();
@@ -355,28 +368,15 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// `MPI_Win_flush` and its three kin: all operations are complete already. For `None` of all
-    /// targets.
-    ///
-    /// # Errors
-    /// `MPI_ERR_RANK`; `MPI_ERR_RMA_SYNC` when no lock is held.
-    pub fn win_flush(&mut self, win: WinHandle, rank: Option<i32>) -> Result<()> {
-        let window = self.window(win)?;
-        let target = rank.map(|rank| window.target(rank, "rank")).transpose()?;
-        window.epochs.check_flush(target)?;
-        order();
-        Ok(())
-    }
-
     /// `MPI_Win_sync` (§12.7): what this process stored is seen by those that load after it, and
     /// the other way round. Others may wait for that, so messages are moved too.
     ///
     /// # Errors
     /// Those of the handle.
-    pub fn win_sync(&mut self, win: WinHandle) -> Result<()> {
-        self.window(win)?;
+    pub fn sync(&mut self, win: WinHandle) -> Result<()> {
+        self.entry.window(win)?;
         order();
-        self.poll_in_passing();
+        self.entry.poll_in_passing();
         Ok(())
     }
 }

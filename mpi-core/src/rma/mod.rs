@@ -18,10 +18,12 @@ use std::sync::atomic::AtomicI64;
 use crate::attributes::AttributeList;
 use crate::buffer::UserBuffer;
 use crate::constants::Special;
+use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, ErrhandlerHandle, WinHandle};
 use crate::info::Info;
 use crate::objects::Objects;
+use crate::port::Port;
 use crate::text::Text;
 
 pub use access::Target;
@@ -105,6 +107,19 @@ impl Window {
                 Err(Error::special(ErrorClass::RANK, param, Special::Rank(rank), text))
             }
         }
+    }
+}
+
+/// The calls on windows: what takes more than the window, or the others whose memory it is.
+pub struct Windows<'a, P: Port> {
+    entry: Entry<'a, P>,
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// The calls on windows.
+    #[inline]
+    pub fn windows(&mut self) -> Windows<'_, P> {
+        Windows { entry: self.reborrow() }
     }
 }
 

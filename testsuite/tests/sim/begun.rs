@@ -112,7 +112,8 @@ fn a_communicator_may_be_freed_while_some_are_under_way() {
         mpi.selection.patience = 0;
         let mut sums = Vec::new();
         for round in 0..6 {
-            let part = mpi.comm_split(COMM_WORLD, (mpi.identity.rank / 2) as i32, 0).unwrap();
+            let color = (mpi.identity.rank / 2) as i32;
+            let part = mpi.communicators().split(COMM_WORLD, color, 0).unwrap();
             let meeting = mpi.calls().barrier(part).unwrap();
             mpi.collectives().run(&meeting).unwrap();
             let mut memory = [[i64::from(mpi.identity.rank) + round, 0]; 5];
@@ -123,7 +124,7 @@ fn a_communicator_may_be_freed_while_some_are_under_way() {
                 let call = mpi.calls().allreduce(own, into, 1, INT64, SUM, part).unwrap();
                 requests.push(mpi.collectives().begin(&call).unwrap());
             }
-            mpi.comm_free(part).unwrap();
+            mpi.communicators().free(part).unwrap();
             for request in requests {
                 mpi.wait_one(request).unwrap();
             }

@@ -115,14 +115,15 @@ fn communicators_of_several_caches_come_and_go_in_any_order_of_ranks() {
         let mut sums = Vec::new();
         for round in 1..5 {
             let key = mpi.identity.rank as i32 * 5 * round % 12;
-            let part = mpi.comm_split(COMM_WORLD, (mpi.identity.rank / 6) as i32, key).unwrap();
+            let color = (mpi.identity.rank / 6) as i32;
+            let part = mpi.communicators().split(COMM_WORLD, color, key).unwrap();
             let (mut own, mut all) = ([i64::from(mpi.identity.rank)], [0]);
             let [own, into] = [&mut own, &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
             for _ in 0..2 {
                 let call = mpi.calls().allreduce(own, into, 1, INT64, SUM, part).unwrap();
                 mpi.collectives().run(&call).unwrap();
             }
-            mpi.comm_free(part).unwrap();
+            mpi.communicators().free(part).unwrap();
             sums.push(all[0]);
         }
         (sums, groups(mpi))

@@ -17,11 +17,13 @@ fn a_leader_that_there_is_not_leaves_no_communicator() {
             |first| mpi.new_group(Group::new(vec![PeerId(first), PeerId(first + 1)])).unwrap();
         let (mine, theirs) = (half(me / 2 * 2), half(2 - me / 2 * 2));
         for leader in [-1, 2, i32::MAX] {
-            let failed = mpi.intercomm_from_groups((mine, leader), (theirs, 0), b"halves");
+            let failed =
+                mpi.communicators().intercomm_from_groups((mine, leader), (theirs, 0), b"halves");
             assert_eq!(failed.unwrap_err().class(), ErrorClass::RANK);
         }
-        let made = mpi.intercomm_from_groups((mine, 1), (theirs, 1), b"halves").unwrap();
-        mpi.comm_free(made).unwrap();
+        let made =
+            mpi.communicators().intercomm_from_groups((mine, 1), (theirs, 1), b"halves").unwrap();
+        mpi.communicators().free(made).unwrap();
         mpi.comms.len() - before
     });
     for left in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {

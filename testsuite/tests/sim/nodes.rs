@@ -154,12 +154,13 @@ fn communicators_of_several_nodes_come_and_go() {
         mpi.selection.patience = 0;
         let mut sums = Vec::new();
         for round in 0..4 {
-            let part = mpi.comm_split(COMM_WORLD, (mpi.identity.rank / 4) as i32, -round).unwrap();
+            let color = (mpi.identity.rank / 4) as i32;
+            let part = mpi.communicators().split(COMM_WORLD, color, -round).unwrap();
             let (mut own, mut all) = ([i64::from(mpi.identity.rank)], [0]);
             let [own, into] = [&mut own, &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
             let call = mpi.calls().allreduce(own, into, 1, INT64, SUM, part).unwrap();
             mpi.collectives().run(&call).unwrap();
-            mpi.comm_free(part).unwrap();
+            mpi.communicators().free(part).unwrap();
             sums.push(all[0]);
         }
         sums

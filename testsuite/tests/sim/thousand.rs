@@ -70,7 +70,7 @@ fn live(mpi: &mut SimEntry<'_>) {
 
     // In reverse: who comes last is first.
     let color = me % COLORS;
-    let part = mpi.comm_split(COMM_WORLD, color as i32, -(me as i32)).unwrap();
+    let part = mpi.communicators().split(COMM_WORLD, color as i32, -(me as i32)).unwrap();
     let alike = || (0..RANKS).filter(|rank| rank % COLORS == color);
     let place = alike().filter(|rank| *rank > me).count();
     assert_eq!(mpi.comm(part).unwrap().rank, place as u32);

@@ -28,12 +28,12 @@ fn cell(win: WinHandle, rank: i32, disp: i64) -> Target {
 
 fn read(mpi: &mut SimEntry<'_>, win: WinHandle, rank: i32, disp: i64) -> i64 {
     let mut value = 0;
-    mpi.get(one(&mut value), cell(win, rank, disp)).unwrap();
+    mpi.window(win).unwrap().get(one(&mut value), cell(win, rank, disp), &mpi.datatypes).unwrap();
     value
 }
 
 fn write(mpi: &mut SimEntry<'_>, win: WinHandle, rank: i32, disp: i64, mut value: i64) {
-    mpi.put(one(&mut value), cell(win, rank, disp)).unwrap();
+    mpi.window(win).unwrap().put(one(&mut value), cell(win, rank, disp), &mpi.datatypes).unwrap();
 }
 
 /// Lets others do something, for a time that differs.
@@ -48,26 +48,26 @@ fn exclude(mpi: &mut SimEntry<'_>, win: WinHandle, size: i32) {
     let me = mpi.identity.rank as i32;
     for round in 0..ROUNDS {
         let to = (me + round as i32) % size;
-        mpi.win_lock(win, LOCK_EXCLUSIVE, to, 0).unwrap();
+        mpi.windows().lock(win, LOCK_EXCLUSIVE, to, 0).unwrap();
         let before = read(mpi, win, to, 0);
         assert_eq!(before, read(mpi, win, to, 1), "another writer is inside");
         write(mpi, win, to, 0, before + 1);
         dawdle(mpi, round);
         write(mpi, win, to, 1, before + 1);
-        mpi.win_unlock(win, to).unwrap();
-        mpi.win_lock(win, LOCK_SHARED, to, 0).unwrap();
+        mpi.window_mut(win).unwrap().unlock(to).unwrap();
+        mpi.windows().lock(win, LOCK_SHARED, to, 0).unwrap();
         let first = read(mpi, win, to, 0);
         dawdle(mpi, round);
         assert_eq!(first, read(mpi, win, to, 1), "a writer is inside with a reader");
-        mpi.win_unlock(win, to).unwrap();
+        mpi.window_mut(win).unwrap().unlock(to).unwrap();
     }
-    mpi.win_lock_all(win, 0).unwrap();
+    mpi.windows().lock_all(win, 0).unwrap();
     for to in 0..size {
         let mut added = 1;
-        mpi.accumulate(one(&mut added), None, cell(win, to, 2), SUM).unwrap();
+        mpi.windows().accumulate(one(&mut added), None, cell(win, to, 2), SUM).unwrap();
         dawdle(mpi, to.into());
     }
-    mpi.win_unlock_all(win).unwrap();
+    mpi.window_mut(win).unwrap().unlock_all().unwrap();
 }
 
 /// Each process gets a value from its left neighbour in epochs of post and start.
@@ -77,31 +77,31 @@ fn expose(mpi: &mut SimEntry<'_>, win: WinHandle, size: i32) {
     let mut group = |rank: i32| mpi.new_group(Group::new(vec![PeerId(rank as u32)])).unwrap();
     let (to, from) = (group(right), group(left));
     for round in 0..ROUNDS {
-        mpi.win_post(win, from, 0).unwrap();
-        mpi.win_start(win, to, 0).unwrap();
+        mpi.windows().post(win, from, 0).unwrap();
+        mpi.windows().start(win, to, 0).unwrap();
         write(mpi, win, right, 3, 100 * round + i64::from(me));
         dawdle(mpi, round);
-        mpi.win_complete(win).unwrap();
+        mpi.windows().complete(win).unwrap();
         if round % 2 == 0 {
-            mpi.win_wait(win).unwrap();
+            mpi.windows().wait(win).unwrap();
         } else {
-            while !mpi.win_test(win).unwrap() {}
+            while !mpi.windows().test(win).unwrap() {}
         }
-        mpi.win_lock(win, LOCK_SHARED, me, 0).unwrap();
+        mpi.windows().lock(win, LOCK_SHARED, me, 0).unwrap();
         assert_eq!(read(mpi, win, me, 3), 100 * round + i64::from(left));
-        mpi.win_unlock(win, me).unwrap();
+        mpi.window_mut(win).unwrap().unlock(me).unwrap();
     }
 }
 
 fn live(mpi: &mut SimEntry<'_>) -> [i64; 2] {
     let (me, size) = (mpi.identity.rank as i32, mpi.identity.size as i32);
-    let win = mpi.win_allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap();
+    let win = mpi.windows().allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap();
     exclude(mpi, win, size);
-    mpi.win_fence(win, 0).unwrap();
+    mpi.windows().fence(win, 0).unwrap();
     let seen = [read(mpi, win, me, 0), read(mpi, win, me, 2)];
-    mpi.win_fence(win, 0).unwrap();
+    mpi.windows().fence(win, 0).unwrap();
     expose(mpi, win, size);
-    mpi.win_free(win).unwrap();
+    mpi.windows().free(win).unwrap();
     seen
 }
 
@@ -122,18 +122,20 @@ fn locks_exclude_and_accumulates_add_up() {
 fn integers_are_not_added_to_floating_point_numbers() {
     let network = SimOptions { nodes: Nodes::One, ..SimOptions::default() };
     let outcome = World { network, ..World::new(3, 2) }.start_mpi(|mpi| {
-        let win = mpi.win_allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap();
-        mpi.win_fence(win, 0).unwrap();
+        let win = mpi.windows().allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap();
+        mpi.windows().fence(win, 0).unwrap();
         let mut add = |datatype| {
             let mut value = 1;
             let datatype = DatatypeHandle::from_raw(datatype);
             let target = Target { datatype, ..cell(win, 0, 0) };
-            mpi.accumulate(one(&mut value), None, target, SUM).map_err(|error| error.class())
+            mpi.windows()
+                .accumulate(one(&mut value), None, target, SUM)
+                .map_err(|error| error.class())
         };
         // `MPI_DOUBLE` and `MPI_LONG`, of eight bytes both.
         let results = [add(0x214), add(0x20a)];
-        mpi.win_fence(win, 0).unwrap();
-        mpi.win_free(win).unwrap();
+        mpi.windows().fence(win, 0).unwrap();
+        mpi.windows().free(win).unwrap();
         results
     });
     for results in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
@@ -145,7 +147,7 @@ fn integers_are_not_added_to_floating_point_numbers() {
 fn processes_that_share_no_memory_have_no_shared_window() {
     let network = SimOptions { nodes: Nodes::Blocks(1), ..SimOptions::default() };
     let outcome = World { network, ..World::new(7, 3) }.start_mpi(|mpi| {
-        let failed = mpi.win_allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap_err();
+        let failed = mpi.windows().allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap_err();
         failed.class()
     });
     for class in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {

@@ -1,4 +1,5 @@
-//! What the files of a crate name: its modules from the root on, what each declares, and the paths that it names.
+//! What the files of a crate name: its modules from the root on, what each declares, the paths that it names, and the
+//! functions that it gives to types.
 //!
 //! Enters: the first file of a crate. Leaves: its modules, without those that only tests have.
 
@@ -28,6 +29,8 @@ pub(super) struct Module {
     pub(super) file: String,
     pub(super) mentions: Vec<Mention>,
     pub(super) declares: BTreeSet<String>,
+    /// How many functions its `impl` blocks without a trait have, by the type.
+    pub(super) methods: BTreeMap<String, usize>,
 }
 
 pub(super) type Modules = BTreeMap<Place, Module>;
@@ -81,6 +84,11 @@ fn parse(
                 let path = path(tokens, &mut at);
                 module.mentions.push(Mention { line, path, name: None });
             }
+            "impl" if begins_item(tokens, at) => {
+                if let Some((name, count)) = methods(tokens, at) {
+                    *module.methods.entry(name).or_insert(0) += count;
+                }
+            }
             declaring if DECLARING.contains(&declaring) => {
                 module.declares.insert(word(at + 1).to_string());
             }
@@ -89,6 +97,42 @@ fn parse(
         at += 1;
     }
     modules.insert(place, module);
+}
+
+/// Whether an item begins at a token, and no type.
+fn begins_item(tokens: &[Token], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|before| tokens[before].text.as_str());
+    before.is_none_or(|before| ["{", "}", ";", "]", "unsafe"].contains(&before))
+}
+
+/// The type of the `impl` block that begins at a token, and how many functions stand in it; none for that of a trait.
+fn methods(tokens: &[Token], at: usize) -> Option<(String, usize)> {
+    let word = |at: usize| tokens[at].text.as_str();
+    let (mut name, mut depth, mut open) = (None, 0, at + 1);
+    while word(open) != "{" {
+        match word(open) {
+            "<" => depth += 1,
+            ">" if word(open - 1) != "-" => depth -= 1,
+            "for" if depth == 0 => return None,
+            "where" => {
+                open += tokens[open..].iter().position(|token| token.text == "{")?;
+                break;
+            }
+            text if depth == 0 && is_word(text) => name = Some(text.to_string()),
+            _ => {}
+        }
+        open += 1;
+    }
+    let (mut inside, end, mut count) = (open + 1, closing(tokens, open), 0);
+    while inside < end {
+        match word(inside) {
+            "fn" if is_word(word(inside + 1)) => count += 1,
+            "{" | "(" | "[" => inside = closing(tokens, inside),
+            _ => {}
+        }
+        inside += 1;
+    }
+    Some((name?, count))
 }
 
 pub(super) fn child(place: &[String], name: &str) -> Place {
@@ -262,4 +306,15 @@ fn what_tests_and_comments_name_is_left_out() {
     let named: Vec<String> =
         modules[&vec!["g".to_string()]].mentions.iter().map(|one| one.path.join("::")).collect();
     assert_eq!(named, ["super::a::B", "super::c", "crate::h::i"]);
+}
+
+#[test]
+fn functions_are_counted_by_their_types() {
+    let text =
+        "impl<F: Fn() -> u8> a::B<F> where F: C { const D: fn(u8) = e; fn f() { fn g() {} } }
+                impl H for B { fn h() {} } fn i(j: impl K) {} impl B { pub(super) unsafe fn l() {} }
+                #[cfg(test)] impl B { fn m() {} }";
+    let (mut modules, tokens) = (Modules::new(), without_tests(tokens(text)));
+    parse("", &tokens, Place::new(), &mut modules, &mut Vec::new());
+    assert_eq!(modules[&Place::new()].methods, BTreeMap::from([("B".to_string(), 2)]));
 }

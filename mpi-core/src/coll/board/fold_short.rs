@@ -23,7 +23,7 @@ impl<P: Port> AtBoard<'_, P> {
     #[inline]
     pub(super) fn fold_in(&mut self, task: Task, recv: UserBuffer) -> Result<()> {
         if self.entry.begun.is_starting() && !self.may_fold_now(&task) {
-            let mut at = self.again();
+            let mut at = self.reborrow();
             let fold = Fold::new(&mut at, task);
             at.left().reduce(fold);
             return Ok(());
@@ -31,7 +31,7 @@ impl<P: Port> AtBoard<'_, P> {
         if self.fold_short(&task, recv)? {
             return Ok(());
         }
-        let mut at = self.again();
+        let mut at = self.reborrow();
         let mut transfer = at.entry.begun.transfer();
         transfer.reduce(Fold::new(&mut at, task));
         transfer.run(&mut at)

@@ -321,7 +321,7 @@ impl<P: Port> AtBoard<'_, P> {
         if message.push(self) {
             return Ok(());
         }
-        self.again().write_later(message)
+        self.reborrow().write_later(message)
     }
 
     /// Writes a run of memory for which any board has room in one piece
@@ -334,7 +334,7 @@ impl<P: Port> AtBoard<'_, P> {
         {
             return Ok(());
         }
-        self.again().write_run_later(to, source)
+        self.reborrow().write_run_later(to, source)
     }
 
     /// The same when there is room: in one piece too, since others could cut an element in two.
@@ -369,7 +369,7 @@ impl<P: Port> AtBoard<'_, P> {
         if message.done {
             return Ok(());
         }
-        self.again().read_later(message, wait_for)
+        self.reborrow().read_later(message, wait_for)
     }
 
     /// Reads a run of memory that is one piece, as [`AtBoard::write_run`] writes it.
@@ -384,7 +384,7 @@ impl<P: Port> AtBoard<'_, P> {
         if len == 0 || self.read_whole(from, at, len) {
             return Ok(());
         }
-        self.again().read_run_later(from, Unpacker::contiguous(at, len as u64), wait_for)
+        self.reborrow().read_run_later(from, Unpacker::contiguous(at, len as u64), wait_for)
     }
 
     /// The same if it has come; whether it did.
@@ -414,7 +414,7 @@ impl<P: Port> AtBoard<'_, P> {
         if message.pull(self)? {
             return Ok(());
         }
-        self.again().read_later(message, wait_for)
+        self.reborrow().read_later(message, wait_for)
     }
 
     /// Reads what has not come yet.

@@ -33,16 +33,16 @@ impl<P: Port> AtBoard<'_, P> {
         run: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         if !self.entry.begun.is_empty() {
-            self.again().finish_begun()?;
+            self.reborrow().finish_begun()?;
         }
         let state = self.entry.comm_mut(self.seat.comm)?;
         let number = state.next_call();
         if polls(number) {
-            self.again().poll_between_calls();
+            self.reborrow().poll_between_calls();
         }
         let outcome = run(self);
         if let Err(error) = &outcome {
-            self.again().renounce(error.class())?;
+            self.reborrow().renounce(error.class())?;
         }
         outcome
     }

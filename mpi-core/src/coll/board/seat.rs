@@ -9,7 +9,6 @@ use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::CommHandle;
 use crate::port::{PeerId, Port};
-use crate::process::Process;
 
 /// What a communicator has for a board.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +78,7 @@ pub(in crate::coll) struct AtBoard<'a, P: Port> {
 impl<P: Port> AtBoard<'_, P> {
     /// The same for what is out of line.
     #[inline(always)]
-    pub(super) fn again(&mut self) -> AtBoard<'_, P> {
+    pub(super) fn reborrow(&mut self) -> AtBoard<'_, P> {
         self.entry.at(self.seat)
     }
 
@@ -137,7 +136,7 @@ impl<P: Port> Entry<'_, P> {
     /// This process at its place at a board.
     #[inline(always)]
     pub(in crate::coll) fn at(&mut self, seat: Seat) -> AtBoard<'_, P> {
-        AtBoard { entry: self.again(), seat }
+        AtBoard { entry: self.reborrow(), seat }
     }
 }
 
@@ -186,13 +185,7 @@ impl<P: Port> Collectives<'_, P> {
         let members: Vec<PeerId> = state.group.iter().collect();
         let (mut near, mut first) = (true, rank);
         for (other, &peer) in (0..).zip(&members).filter(|(_, peer)| **peer != own) {
-            let mut how = Meeting::Pending;
-            let call = |process: &Process<P>| process.waits_to_meet(comm, peer);
-            self.block_in(call, |process| {
-                how = process.port.meet(peer);
-                how != Meeting::Pending
-            });
-            match how {
+            match self.members(comm).meet(peer) {
                 Meeting::Near => first = first.min(other),
                 _ => near = false,
             }
@@ -208,7 +201,7 @@ impl<P: Port> Collectives<'_, P> {
             1 + (u64::from(cache) | u64::from(socket) << SOCKET)
         });
         let own = [part.unwrap_or(NO_PART), u64::from(first) | share | processor, place];
-        let told = self.allgather_words(comm, own);
+        let told = self.members(comm).allgather_words(own);
         let told_parts = told.iter().flatten().map(|[part, ..]| *part);
         let parts: Vec<(PeerId, u64)> = members.into_iter().zip(told_parts).collect();
         let all = told.is_ok() && parts.iter().all(|(_, part)| *part != NO_PART);
@@ -247,15 +240,6 @@ impl<P: Port> Collectives<'_, P> {
                  -v) reached?"
             ),
         }
-    }
-
-    /// What every process of `comm` has in `own`, by rank.
-    fn allgather_words(&mut self, comm: CommHandle, own: [u64; 3]) -> Result<Vec<[u64; 3]>> {
-        let own: Vec<u8> = own.into_iter().flat_map(u64::to_le_bytes).collect();
-        let all = self.allgather_bytes(comm, &own)?;
-        let word = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-        let words = |bytes: &[u8]| [word(bytes), word(&bytes[8..]), word(&bytes[16..])];
-        Ok(all.chunks_exact(24).map(words).collect())
     }
 
     /// Members have nothing more to say to each other on this board: the memory goes back when all

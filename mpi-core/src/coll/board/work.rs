@@ -207,7 +207,7 @@ impl<P: Port> AtBoard<'_, P> {
             return Ok(piece);
         }
         let mut arrival = Arrival { from, wait_for, piece: NOTHING };
-        self.again().drive(&mut arrival)?;
+        self.reborrow().drive(&mut arrival)?;
         Ok(arrival.piece)
     }
 }

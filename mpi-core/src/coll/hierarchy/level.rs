@@ -66,10 +66,10 @@ impl<P: Port> Collectives<'_, P> {
     /// Frees the communicators of `comm`'s level.
     pub(crate) fn leave_level(&mut self, comm: CommHandle) -> Result<()> {
         let Some(level) = self.comm_mut(comm)?.level.take() else { return Ok(()) };
-        self.comm_free(level.within)?;
+        self.communicators().free(level.within)?;
         match level.across.is_null() {
             true => Ok(()),
-            false => self.comm_free(level.across),
+            false => self.communicators().free(level.across),
         }
     }
 }

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use super::super::Communicators;
 use super::Topology;
 use super::cart::Cart;
 use super::distribute::Edge;
 use super::graph::{Adjacent, Graph, check_end};
 use crate::constants::UNDEFINED;
-use crate::entry::Entry;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::CommHandle;
@@ -51,7 +51,7 @@ fn nodes(nodes: usize, size: u32) -> Result<u32> {
     Ok(nodes as u32)
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Communicators<'_, P> {
     /// `MPI_Cart_create`; null for processes that the grid has no place for.
     pub fn cart_create(
         &mut self,
@@ -59,17 +59,17 @@ impl<P: Port> Entry<'_, P> {
         dims: Vec<i32>,
         periods: Vec<bool>,
     ) -> Result<CommHandle> {
-        let cart = Cart::new(dims, periods, self.intracomm(comm, "comm")?.size())?;
+        let cart = Cart::new(dims, periods, self.entry.intracomm(comm, "comm")?.size())?;
         let size = cart.size();
         self.first_with(comm, size, Topology::Cart(cart))
     }
 
     /// `MPI_Cart_sub`.
     pub fn cart_sub(&mut self, comm: CommHandle, remain: &[bool]) -> Result<CommHandle> {
-        let state = self.comm(comm)?;
+        let state = self.entry.comm(comm)?;
         let (cart, which) = state.cart()?.sub(state.rank, remain);
-        let made = self.comm_split(comm, which as i32, 0)?;
-        self.attach(made, Topology::Cart(cart))
+        let made = self.split(comm, which as i32, 0)?;
+        self.entry.attach(made, Topology::Cart(cart))
     }
 
     /// `MPI_Graph_create`; null for processes beyond the nodes, and for all if there is none.
@@ -79,7 +79,7 @@ impl<P: Port> Entry<'_, P> {
         index: Vec<i32>,
         edges: Vec<i32>,
     ) -> Result<CommHandle> {
-        let nodes = nodes(index.len(), self.intracomm(comm, "comm")?.size())?;
+        let nodes = nodes(index.len(), self.entry.intracomm(comm, "comm")?.size())?;
         let graph = Graph::new(index, edges)?;
         self.first_with(comm, nodes, Topology::Graph(graph))
     }
@@ -90,11 +90,11 @@ impl<P: Port> Entry<'_, P> {
         comm: CommHandle,
         adjacent: Adjacent,
     ) -> Result<CommHandle> {
-        let size = self.intracomm(comm, "comm")?.size();
+        let size = self.entry.intracomm(comm, "comm")?.size();
         adjacent.sources.check(size, "sources")?;
         adjacent.destinations.check(size, "destinations")?;
-        let made = self.comm_clone(comm)?;
-        self.attach(made, Topology::DistGraph(adjacent))
+        let made = self.duplicate(comm)?;
+        self.entry.attach(made, Topology::DistGraph(adjacent))
     }
 
     /// `MPI_Dist_graph_create`: the edges are those that any process named.
@@ -104,7 +104,7 @@ impl<P: Port> Entry<'_, P> {
         named: &[Edge],
         weighted: bool,
     ) -> Result<CommHandle> {
-        let size = self.intracomm(comm, "comm")?.size();
+        let size = self.entry.intracomm(comm, "comm")?.size();
         for edge in named {
             check_end(edge.source, size, "sources")?;
             check_end(edge.destination, size, "destinations")?;
@@ -112,9 +112,9 @@ impl<P: Port> Entry<'_, P> {
                 fail!(ARG, "weights", "has {}, but must not be negative", edge.weight);
             }
         }
-        let adjacent = Adjacent { weighted, ..self.bring_edges(comm, named)? };
-        let made = self.comm_clone(comm)?;
-        self.attach(made, Topology::DistGraph(adjacent))
+        let adjacent = Adjacent { weighted, ..self.entry.members(comm).bring_edges(named)? };
+        let made = self.duplicate(comm)?;
+        self.entry.attach(made, Topology::DistGraph(adjacent))
     }
 
     /// A communicator of the first `size` processes of `comm`, with a topology.
@@ -124,11 +124,11 @@ impl<P: Port> Entry<'_, P> {
         size: u32,
         topology: Topology,
     ) -> Result<CommHandle> {
-        let color = if self.comm(comm)?.rank < size { 0 } else { UNDEFINED };
-        let made = self.comm_split(comm, color, 0)?;
+        let color = if self.entry.comm(comm)?.rank < size { 0 } else { UNDEFINED };
+        let made = self.split(comm, color, 0)?;
         if made.is_null() {
             return Ok(made);
         }
-        self.attach(made, topology)
+        self.entry.attach(made, topology)
     }
 }

@@ -1,14 +1,13 @@
 //! Brings the edges of a distributed graph, which any process may have named, to the processes
 //! at their ends (`MPI_Dist_graph_create`, MPI-5.0 §8.5.4).
 
+use super::super::members::Members;
 use super::graph::{Adjacent, check_end};
 use crate::buffer::UserBuffer;
 use crate::coll::calls::{Typed, Types, Varied};
 use crate::datatype::BYTE;
-use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
-use crate::handle::CommHandle;
 use crate::port::Port;
 
 /// An edge that a process named.
@@ -25,11 +24,11 @@ pub struct Edge {
 /// What a process at an end is told of an edge: which end it is, the other end, the weight.
 const RECORD_BYTES: usize = 9;
 
-impl<P: Port> Entry<'_, P> {
-    /// The edges at this process of all that the processes of `comm` named. Two edges between
+impl<P: Port> Members<'_, P> {
+    /// The edges at this process of all that the members named. Two edges between
     /// the same processes come in the same order at both ends.
-    pub(super) fn bring_edges(&mut self, comm: CommHandle, named: &[Edge]) -> Result<Adjacent> {
-        let size = self.comm(comm)?.size() as usize;
+    pub(super) fn bring_edges(&mut self, named: &[Edge]) -> Result<Adjacent> {
+        let size = self.entry.comm(self.comm)?.size() as usize;
         let mut outgoing = vec![Vec::new(); size];
         for edge in named {
             let mut tell = |whom: i32, is_source: bool, other: i32| {
@@ -41,7 +40,7 @@ impl<P: Port> Entry<'_, P> {
             tell(edge.source, true, edge.destination);
             tell(edge.destination, false, edge.source);
         }
-        let told = self.alltoall_bytes(comm, &outgoing)?;
+        let told = self.alltoall(&outgoing)?;
         let mut adjacent = Adjacent::default();
         for record in told.chunks_exact(RECORD_BYTES) {
             let number = |at: usize| i32::from_le_bytes(std::array::from_fn(|i| record[at + i]));
@@ -56,13 +55,14 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// What all processes have for this one, one after the other.
-    fn alltoall_bytes(&mut self, comm: CommHandle, outgoing: &[Vec<u8>]) -> Result<Vec<u8>> {
+    fn alltoall(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<u8>> {
         let counts: Vec<i64> = outgoing.iter().map(|bytes| bytes.len() as i64).collect();
         let mut incoming = vec![0i64; counts.len()];
         let eight = |buf: *mut u8| Typed { buf: UserBuffer(buf), count: 8, datatype: BYTE };
         let send = eight(counts.as_ptr().cast_mut().cast());
-        let prepared = self.calls().alltoall(send, eight(incoming.as_mut_ptr().cast()), comm)?;
-        self.collectives().run(&prepared)?;
+        let recv = eight(incoming.as_mut_ptr().cast());
+        let prepared = self.entry.calls().alltoall(send, recv, self.comm)?;
+        self.entry.collectives().run(&prepared)?;
         let (mut bytes, mut told) = (outgoing.concat(), Vec::new());
         let length = total(&incoming)?;
         // An empty vector's address is one that MPI gives a meaning of its own.
@@ -80,8 +80,8 @@ impl<P: Port> Entry<'_, P> {
         };
         let send = varied(bytes.as_ptr().cast_mut(), &counts[..], &send_at[..]);
         let recv = varied(told.as_mut_ptr(), &incoming[..], &recv_at[..]);
-        let prepared = self.calls().alltoallv(Some(send), recv, comm)?;
-        self.collectives().run(&prepared)?;
+        let prepared = self.entry.calls().alltoallv(Some(send), recv, self.comm)?;
+        self.entry.collectives().run(&prepared)?;
         Ok(told)
     }
 }
