@@ -73,8 +73,8 @@ pub const fn tag(any_tag: i32, tag: i32) -> i32 {
     }
 }
 
-/// Exports data by whose address Fortran programs name a special value: common blocks and variables of modules. A program
-/// may define one itself, and then its own counts.
+/// Exports data by whose address Fortran programs name a special value: common blocks and variables of modules. A
+/// program may define one itself, and then its own counts.
 #[macro_export]
 macro_rules! fortran_blocks {
     ($($name:ident: $type:ty = $zero:expr;)*) => {
