@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, text) in mpi_api::sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))? {
         fs::write(Path::new(&folder).join(name), text)?;
     }
-    for read in ["build.rs", "api", "src/calls", "src/direct", "src/quick", "src/raw"] {
+    for read in ["build.rs", "api", "src/calls", "src/direct", "src/fast", "src/raw"] {
         println!("cargo::rerun-if-changed={read}");
     }
     println!("cargo::metadata=generated={folder}");

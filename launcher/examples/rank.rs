@@ -24,7 +24,7 @@ fn main() {
         "abort" => abort(me, code(1), word(2)),
         "all-abort" => all_abort(me, code(1), word(2)),
         "die" => die(me, code(1), word(2)),
-        "hearsay" => hearsay(me, code(1), word(2)),
+        "secondary" => secondary(me, code(1), word(2)),
         "left" => left(me, code(1)),
         "report" => report(me),
         "exit" => leave(me, code(1)),
@@ -86,10 +86,10 @@ fn die(mut me: Bootstrap, code: i32, text: &str) -> Result<(), BootstrapError> {
 }
 
 /// All ranks but 1 know of a failure at rank 1, which tells its reason last if it has one.
-fn hearsay(mut me: Bootstrap, code: i32, reason: &str) -> Result<(), BootstrapError> {
+fn secondary(mut me: Bootstrap, code: i32, reason: &str) -> Result<(), BootstrapError> {
     if me.rank() != 1 {
         let said = format!("rank {}: failed at rank 1", me.rank());
-        let frame = Frame::Hearsay { code: 16, text: said };
+        let frame = Frame::SecondaryError { code: 16, text: said };
         assert!(me.control().is_some_and(|control| control.send(&frame)));
     }
     me.fence()?;
@@ -108,7 +108,7 @@ fn left(mut me: Bootstrap, code: i32) -> Result<(), BootstrapError> {
     if let Some(control) = me.control() {
         control.send(&Frame::InitSeen);
         if rank != 1 {
-            control.send(&Frame::Hearsay { code: 16, text: "rank 1 has left".to_string() });
+            control.send(&Frame::SecondaryError { code: 16, text: "rank 1 has left".to_string() });
         }
     }
     me.fence()?;

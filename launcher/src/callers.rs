@@ -6,29 +6,29 @@
 use crate::node::Node;
 use crate::source::Source;
 use crate::sys::{self, Interest};
-use launch_wire::address::{Answer, LETTER_MAX, Question};
+use launch_wire::address::{Answer, QUESTION_MAX, Question};
 use launch_wire::{Arrival, is_of_trust};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// Datagrams taken in one look.
-const LETTERS_PER_LOOK: usize = 64;
+const QUESTIONS_PER_LOOK: usize = 64;
 
 impl Node<'_> {
     /// Answers those who have called.
     pub(crate) fn hear_callers(&mut self) {
-        let mut letter = [0; LETTER_MAX];
-        for _ in 0..LETTERS_PER_LOOK {
-            let Some(door) = &self.door else { return };
-            let Ok(arrival) = door.socket.receive_now(&mut letter) else { return };
-            self.answer_caller(&letter[..arrival.len], &arrival);
+        let mut datagram = [0; QUESTION_MAX];
+        for _ in 0..QUESTIONS_PER_LOOK {
+            let Some(recovery) = &self.recovery else { return };
+            let Ok(arrival) = recovery.socket.receive_now(&mut datagram) else { return };
+            self.answer_caller(&datagram[..arrival.len], &arrival);
         }
     }
 
     /// Answers one of them; a stranger gets no answer.
-    fn answer_caller(&mut self, letter: &[u8], arrival: &Arrival) {
-        let Some(door) = &self.door else { return };
-        let Some(question) = Question::from_bytes(letter, &door.key) else { return };
+    fn answer_caller(&mut self, datagram: &[u8], arrival: &Arrival) {
+        let Some(recovery) = &self.recovery else { return };
+        let Some(question) = Question::from_bytes(datagram, &recovery.key) else { return };
         let admitted = match is_of_trust(arrival.uid) {
             true => self.admit(question.rank as usize),
             false => Err("it runs as another user than mpirun".to_string()),
@@ -38,10 +38,10 @@ impl Node<'_> {
             Err(why) => (Answer::Refused(why), None),
         };
         let sockets: Vec<_> = sockets.iter().flatten().map(AsFd::as_fd).collect();
-        let Some(door) = &self.door else { return };
-        let letter = question.answer(&door.key, &answer);
+        let Some(recovery) = &self.recovery else { return };
+        let datagram = question.answer(&recovery.key, &answer);
         // Who does not wait for the answer any more is missed as one who has closed its sockets.
-        let _ = door.socket.send_now(&arrival.from, &letter, &sockets);
+        let _ = recovery.socket.send_now(&arrival.from, &datagram, &sockets);
     }
 
     /// New sockets for a process that is to be `rank` from now on.

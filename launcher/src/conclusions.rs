@@ -3,7 +3,7 @@
 //!
 //! With several hosts, two pieces of news about one event may come in any order. A rank that complains
 //! of a peer may be heard before the peer's own end, which is the cause: complaints therefore wait for
-//! a moment. On one host the same is seen to in `hear.rs`. Hearsay waits on one host, too.
+//! a moment. On one host the same is seen to in `hear.rs`. A secondary error waits on one host, too.
 
 use crate::hear::DYING;
 use crate::job::Job;
@@ -11,7 +11,7 @@ use crate::refuse::Refusal;
 use crate::stuck::Said;
 use crate::sys::End;
 use crate::tree::frame::{Down, Up};
-use crate::withheld::Hearsay;
+use crate::withheld::SecondaryError;
 use launch_wire::control::Frame as Word;
 use std::time::{Duration, Instant};
 
@@ -61,20 +61,20 @@ impl Job<'_> {
                 self.learn(news);
             }
         }
-        if self.hearsay_until().is_some_and(|time| Instant::now() >= time) {
+        if self.secondary_until().is_some_and(|time| Instant::now() >= time) {
             self.believe();
         }
     }
 
-    /// When hearsay counts at the latest.
-    pub(crate) fn hearsay_until(&self) -> Option<Instant> {
-        self.hearsay.as_ref().map(|hearsay| hearsay.until)
+    /// When a secondary error counts at the latest.
+    pub(crate) fn secondary_until(&self) -> Option<Instant> {
+        self.secondary.as_ref().map(|secondary| secondary.until)
     }
 
-    /// Nobody has told more than is known by hearsay, if anything is. What was told before counts, and the
+    /// Nobody has told more than is known by a secondary error, if anything is. What was told before counts, and the
     /// end of a rank that has left MPI and failed then: it is the one that others miss.
     pub(crate) fn believe(&mut self) {
-        if let Some(Hearsay { rank, code, text, .. }) = self.hearsay.take() {
+        if let Some(SecondaryError { rank, code, text, .. }) = self.secondary.take() {
             self.ledger.outstayed();
             self.ledger.told(rank, code, &text);
         }
@@ -195,9 +195,9 @@ impl Job<'_> {
             Word::Unreached { peer, code, text } => {
                 self.ledger.cannot_reach(rank, peer, code, &text);
             }
-            Word::Hearsay { code, text } => {
+            Word::SecondaryError { code, text } => {
                 let until = Instant::now() + FIRST_WORD;
-                self.hearsay.get_or_insert(Hearsay { rank, code, text, until });
+                self.secondary.get_or_insert(SecondaryError { rank, code, text, until });
             }
             Word::ReportTable { text } => self.report.add(rank, &text),
             // Who answers too late is not heard.

@@ -4,7 +4,7 @@
 //! ended comes before the way it ended, and a rank that dies before one that complains of it.
 
 use crate::node::Node;
-use crate::pmi_server::{Event, FAREWELL};
+use crate::pmi_server::{Event, FINALIZE_ACK};
 use crate::sys::{self, End};
 use crate::tree::frame::Up;
 use launch_wire::control::{FRAME_MAX, Frame as Word};
@@ -161,15 +161,18 @@ impl Node<'_> {
     /// Lets those go who are done with MPI. Where ranks share processors they go together: to end a
     /// process takes processor time, which a rank that still works would lack.
     pub(crate) fn let_leave(&mut self) {
-        let crowded = self.members.len() > self.site.cpus;
+        let oversubscribed = self.members.len() > self.site.cpus;
         let late = self.misses || self.leave_by.is_some_and(|time| Instant::now() >= time);
-        if crowded && !late && self.members.iter().any(|member| member.running && member.inside) {
+        if oversubscribed
+            && !late
+            && self.members.iter().any(|member| member.running && member.inside)
+        {
             return;
         }
         self.leave_by = None;
         for index in 0..self.members.len() {
             if std::mem::take(&mut self.members[index].leaving) {
-                self.reply(index, FAREWELL);
+                self.reply(index, FINALIZE_ACK);
             }
         }
     }
@@ -224,7 +227,7 @@ impl Node<'_> {
                         self.complains(index);
                         self.complained = true;
                     }
-                    if matches!(word, Word::Hearsay { .. }) {
+                    if matches!(word, Word::SecondaryError { .. }) {
                         self.misses = true;
                         self.let_leave();
                     }

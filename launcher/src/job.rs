@@ -21,7 +21,7 @@ use crate::stuck::Stuck;
 use crate::sys::{self, Epoll, Interest, Signals};
 use crate::tree::SILENCE;
 use crate::tree::frame::{Down, Up};
-use crate::withheld::{Hearsay, LastLook};
+use crate::withheld::{LastLook, SecondaryError};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ pub(crate) struct Job<'a> {
     /// Complaints that wait for the death that may be their cause, until this time.
     pub(crate) held: Vec<Up>,
     pub(crate) held_until: Option<Instant>,
-    pub(crate) hearsay: Option<Hearsay>,
+    pub(crate) secondary: Option<SecondaryError>,
     pub(crate) fallen: Fallen,
     start: Instant,
     /// When to look who is still inside, once a rank has failed that had left MPI.
@@ -138,7 +138,7 @@ impl<'a> Job<'a> {
             gone: vec![false; plan.ranks()],
             held: Vec::new(),
             held_until: None,
-            hearsay: None,
+            secondary: None,
             fallen: Fallen::default(),
             start: Instant::now(),
             late_until: None,
@@ -189,7 +189,7 @@ impl<'a> Job<'a> {
             self.input.in_background().then_some(FOREGROUND),
             self.node.next_beat().map(until),
             self.held_until.map(until),
-            self.hearsay_until().map(until),
+            self.secondary_until().map(until),
             self.stuck.next().map(until),
             self.late_until.filter(|time| *time > Instant::now()).map(until),
             self.last_look.as_ref().map(|look| until(look.until)),

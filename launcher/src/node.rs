@@ -6,11 +6,11 @@
 //! draws the conclusions from it (`job.rs`); an agent hands it on (`agent.rs`). What the ranks
 //! say is in `hear.rs`.
 
-use crate::door::Door;
 use crate::dying::Told;
 use crate::outlets::Outlets;
 use crate::plan::Plan;
 use crate::pmi_server::{Event, Server};
+use crate::recovery::Recovery;
 use crate::refuse::{Refusal, remedy};
 use crate::site::Site;
 use crate::source::Source;
@@ -80,7 +80,7 @@ pub(crate) struct Node<'a> {
     /// What ranks have told of the signals that ended them.
     pub(crate) told: Told,
     /// Where ranks call that have lost their sockets.
-    pub(crate) door: Option<Door>,
+    pub(crate) recovery: Option<Recovery>,
     outlets: Outlets,
     below: Vec<Range<usize>>,
     limit: sys::Rlimit,
@@ -117,7 +117,7 @@ impl<'a> Node<'a> {
             leave_by: None,
             misses: false,
             told: Told::default(),
-            door: None,
+            recovery: None,
             outlets: Outlets::default(),
             below,
             limit,
@@ -154,11 +154,12 @@ impl<'a> Node<'a> {
             }
         };
         // Where there can be none, ranks have their sockets all the same.
-        self.door = Door::open(&self.epoll, &self.plan.mark(self.site.node)).ok();
-        let door = self.door.as_ref().map(|door| &*door.name);
+        self.recovery = Recovery::open(&self.epoll, &self.plan.mark(self.site.node)).ok();
+        let recovery = self.recovery.as_ref().map(|recovery| &*recovery.name);
         for (index, &rank) in self.site.ranks.iter().enumerate() {
             let (plan, site, signals) = (self.plan, &self.site, &self.signals);
-            let common = Common { plan, site, signals, limit: self.limit, door, nothing: &nothing };
+            let common =
+                Common { plan, site, signals, limit: self.limit, recovery, nothing: &nothing };
             let started = spawn::start(&common, index).and_then(|started| {
                 begun.push((rank, started.pid));
                 let epoll = &self.epoll;

@@ -22,7 +22,7 @@ const KEPT_MAX: usize = 256 << 20;
 const TOLD_MAX: usize = 4 << 10;
 
 /// What a rank that leaves is answered.
-pub(crate) const FAREWELL: &str = "cmd=finalize_ack rc=0\n";
+pub(crate) const FINALIZE_ACK: &str = "cmd=finalize_ack rc=0\n";
 
 /// What the job learns from a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) enum Event {
     Init,
     /// The rank will not use it any more.
     Finalize {
-        /// It waits for [`FAREWELL`].
+        /// It waits for [`FINALIZE_ACK`].
         is_awaited: bool,
     },
     /// The rank asks for the end of the job.

@@ -15,7 +15,7 @@ use crate::settings;
 use crate::sys;
 use crate::tree::frame::Arrived;
 use machine::Machine;
-use mpi_core::settings::OutputWay;
+use mpi_core::settings::OutputMode;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -133,7 +133,7 @@ fn app(plan: &Plan, node: usize, number: usize, lib: Option<&Path>) -> Result<Ap
         redirect::put_in_front(&mut environment, lib, &program.file);
     }
     let settings = settings::load(&environment)?;
-    let lines = settings.output == OutputWay::Lines;
+    let lines = settings.output == OutputMode::Lines;
     if lines {
         prompt::tell_runtimes(&mut environment);
     }

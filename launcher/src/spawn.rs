@@ -40,7 +40,7 @@ pub(crate) struct Common<'a> {
     /// The limit of descriptors to give back.
     pub(crate) limit: sys::Rlimit,
     /// The name of the socket where mpirun is reached, if there is one.
-    pub(crate) door: Option<&'a str>,
+    pub(crate) recovery: Option<&'a str>,
     /// The standard input of ranks that have none.
     pub(crate) nothing: &'a File,
 }
@@ -70,7 +70,7 @@ pub(crate) fn start(common: &Common, index: usize) -> Result<Started, Refusal> {
     };
     let sockets = [their_pmi.as_raw_fd(), their_control.as_raw_fd()];
     let numbers = [launch_wire::number_of(sockets[0]), launch_wire::number_of(sockets[1])];
-    let address = match (common.door, numbers) {
+    let address = match (common.recovery, numbers) {
         (Some(name), [Ok(pmi), Ok(control)]) => {
             Some(Address { name: name.to_string(), sockets: [pmi, control] })
         }

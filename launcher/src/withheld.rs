@@ -7,7 +7,7 @@ const ECHO: Duration = Duration::from_millis(100);
 
 /// What the first rank says that only knows of the failure of another one.
 #[derive(Debug)]
-pub(crate) struct Hearsay {
+pub(crate) struct SecondaryError {
     pub(crate) rank: usize,
     pub(crate) code: i32,
     pub(crate) text: String,

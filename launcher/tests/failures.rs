@@ -80,7 +80,8 @@ fn when_all_ranks_complain_at_once_the_words_of_one_are_printed() {
 
 #[test]
 fn the_rank_that_failed_is_heard_before_those_that_only_know_of_it() {
-    let ended = run(&["-n", "3", &rank_program(), "hearsay", "15", "rank 1: MPI_Bcast: no memory"]);
+    let ended =
+        run(&["-n", "3", &rank_program(), "secondary", "15", "rank 1: MPI_Bcast: no memory"]);
     assert_eq!(ended.status, 15);
     one_paragraph(&ended, &["rank 1: MPI_Bcast: no memory"]);
 }
@@ -97,8 +98,8 @@ fn who_leaves_mpi_and_fails_is_heard_before_those_that_miss_it() {
 }
 
 #[test]
-fn what_is_only_known_by_hearsay_ends_the_job_as_well() {
-    let ended = run(&["-n", "3", &rank_program(), "hearsay", "0", ""]);
+fn what_is_only_known_by_a_secondary_error_ends_the_job_as_well() {
+    let ended = run(&["-n", "3", &rank_program(), "secondary", "0", ""]);
     assert_eq!(ended.status, 16);
     one_paragraph(&ended, &[": failed at rank 1"]);
 }

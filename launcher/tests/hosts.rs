@@ -193,7 +193,7 @@ fn aborts_errors_and_deserters_across_hosts() {
     let ended = run("a,b,c", &["-n", "3", &rank, "die", "15", "rank 1: wrong tag"]);
     assert_eq!(ended.status, 15);
     one_paragraph(&ended, &["rank 1: wrong tag"]);
-    let ended = run("a,b,c", &["-n", "3", &rank, "hearsay", "15", "rank 1: no memory"]);
+    let ended = run("a,b,c", &["-n", "3", &rank, "secondary", "15", "rank 1: no memory"]);
     assert_eq!(ended.status, 15);
     one_paragraph(&ended, &["rank 1: no memory"]);
     let ended = run("a,b,c", &["-n", "3", &rank, "desert"]);

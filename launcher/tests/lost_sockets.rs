@@ -106,8 +106,8 @@ fn strangers_get_no_answer() {
     let stranger = Datagram::bind(b"").unwrap();
     // Noise, nothing, and a question by its form, whose signature only the job can make.
     let question = [&b"FerrAsk1"[..], &[0; 4 + 16], &[7; 32]].concat();
-    for letter in [&b"noise"[..], b"", &question, &[1; 4000]] {
-        stranger.send_waiting(name.as_bytes(), letter).unwrap();
+    for bytes in [&b"noise"[..], b"", &question, &[1; 4000]] {
+        stranger.send_waiting(name.as_bytes(), bytes).unwrap();
     }
     let none = ask(&name, &Key::of(job), 1).unwrap_err();
     assert!(matches!(none, NoAnswer::Refused(_)), "{none:?}");

@@ -6,8 +6,8 @@ use std::io;
 use mpi_core::coll::menu::Collective;
 use mpi_core::coll::select::Selection;
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::settings::{CollShape, ConfigFile, Settings, TransportWish, config_paths};
-use transports::node::{Choice, Network, Wish};
+use mpi_core::settings::{CollShape, ConfigFile, Settings, TransportPreference, config_paths};
+use transports::node::{Choice, Network, Preference};
 
 /// The settings of this process.
 pub(crate) fn load() -> Result<Settings> {
@@ -54,20 +54,20 @@ pub(crate) fn prefix() -> Option<String> {
 
 /// By what the way to a peer is chosen.
 pub(crate) fn choice(settings: &Settings) -> Choice {
-    Choice { wish: wish(settings.transport), node_ranks: settings.node_ranks }
+    Choice { preference: preference(settings.transport), node_ranks: settings.node_ranks }
 }
 
 /// Which ways the user wants.
-pub(crate) fn wish(transport: TransportWish) -> Wish {
+pub(crate) fn preference(transport: TransportPreference) -> Preference {
     match transport {
-        TransportWish::Auto => Wish::Auto,
-        TransportWish::SharedMemory => Wish::SharedMemory,
-        TransportWish::Tcp => Wish::Network(Network::Tcp),
-        TransportWish::Udp => Wish::Network(Network::Udp),
-        TransportWish::Rc => Wish::Network(Network::Rc),
-        TransportWish::Uc => Wish::Network(Network::Uc),
-        TransportWish::Ud => Wish::Network(Network::Ud),
-        TransportWish::Ofi => Wish::Network(Network::Ofi),
+        TransportPreference::Auto => Preference::Auto,
+        TransportPreference::SharedMemory => Preference::SharedMemory,
+        TransportPreference::Tcp => Preference::Network(Network::Tcp),
+        TransportPreference::Udp => Preference::Network(Network::Udp),
+        TransportPreference::Rc => Preference::Network(Network::Rc),
+        TransportPreference::Uc => Preference::Network(Network::Uc),
+        TransportPreference::Ud => Preference::Network(Network::Ud),
+        TransportPreference::Ofi => Preference::Network(Network::Ofi),
     }
 }
 
@@ -75,17 +75,17 @@ pub(crate) fn wish(transport: TransportWish) -> Wish {
 /// strangers can try.
 pub(crate) fn networks(settings: &Settings, size: u32, local_size: Option<usize>) -> Vec<Network> {
     let on_one_node = local_size == Some(size as usize) && settings.node_ranks == 0;
-    match wish(settings.transport) {
+    match preference(settings.transport) {
         _ if size == 1 => Vec::new(),
-        Wish::SharedMemory => Vec::new(),
-        Wish::Auto if on_one_node => Vec::new(),
+        Preference::SharedMemory => Vec::new(),
+        Preference::Auto if on_one_node => Vec::new(),
         // Datagrams of verbs are there where reliable queue pairs are, which come before them.
-        Wish::Auto => vec![Network::Rc, Network::Ofi, Network::Tcp, Network::Udp],
+        Preference::Auto => vec![Network::Rc, Network::Ofi, Network::Tcp, Network::Udp],
         // Where its datagrams do not get through, TCP carries them.
-        Wish::Network(network @ (Network::Udp | Network::Uc | Network::Ud)) => {
+        Preference::Network(network @ (Network::Udp | Network::Uc | Network::Ud)) => {
             vec![Network::Tcp, network]
         }
-        Wish::Network(network) => vec![network],
+        Preference::Network(network) => vec![network],
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
         for network in Network::ALL {
             let mut settings = Settings::default();
             settings.set("transport", network.word(), "a test").unwrap();
-            assert_eq!(choice(&settings).wish, Wish::Network(network));
+            assert_eq!(choice(&settings).preference, Preference::Network(network));
             assert!(networks(&settings, 2, Some(2)).contains(&network));
         }
     }

@@ -47,8 +47,8 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     let line = noted(&cx.always, (cx.face, cx.procedure), &error);
     let code = (cx.face.error_out)(error.class());
     let hearer = hearer(cx);
-    let code = match error.is_hearsay() {
-        true if hearer.is_fatal() => end_job(code, &line, Bootstrap::abort_by_hearsay),
+    let code = match error.is_secondary() {
+        true if hearer.is_fatal() => end_job(code, &line, Bootstrap::abort_by_secondary_error),
         false
             if hearer.is_fatal()
                 && let Some(rank) = error.unreached() =>

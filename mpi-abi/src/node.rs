@@ -5,15 +5,15 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use mpi_core::boards::Meeting;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::error::Error;
 use mpi_core::header::Header;
 use mpi_core::io::disk::Storage;
+use mpi_core::node_memory::Meeting;
 use mpi_core::port::{
-    Activity, Advert, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, Port, ProcessName,
-    Pulled, Sink, Token, Transport,
+    Activity, Advert, Body, Caps, Expected, Fragments, Front, Full, Offer, PeerId, Port,
+    ProcessName, Pulled, Sink, Token, Transport,
 };
 use mpi_core::process::Process;
 use mpi_core::tuning::LAUNCHER_GAP_TICKS;
@@ -192,14 +192,14 @@ impl Transport for NodePort {
     }
 
     #[inline]
-    fn take_pieces(
+    fn take_fragments(
         &mut self,
         peer: PeerId,
         wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
-    ) -> Pieces {
+    ) -> Fragments {
         match &mut self.local {
-            Some(local) => local.take_pieces(peer, wanted),
-            None => Pieces::Other,
+            Some(local) => local.take_fragments(peer, wanted),
+            None => Fragments::Other,
         }
     }
 
@@ -313,9 +313,9 @@ impl Port for NodePort {
         }
     }
 
-    fn give_turn(&mut self) {
+    fn yield_processor(&mut self) {
         if let Some(local) = &mut self.local {
-            local.give_turn();
+            local.yield_processor();
         }
     }
 

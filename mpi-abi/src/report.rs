@@ -13,7 +13,7 @@ use crate::node::NodePort;
 pub(crate) fn lines(port: &mut NodePort, size: u32) -> String {
     let Some(local) = port.local() else { return String::new() };
     let networks = local.tell_networks(size);
-    let ways = local.tell_ways();
+    let ways = local.tell_routes();
     // Alike on all of a host.
     let bids = if local.shm().is_first() && size > 1 { protocol::bids() } else { Vec::new() };
     let lines = ways.into_iter().chain([shared_memory(local, size)]).chain(bids).chain(networks);

@@ -15,10 +15,10 @@ use mpi_core::datatype::make_named;
 use mpi_core::error::{Error, ErrorClass, Result, listed};
 use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::objects::Identity;
-use mpi_core::settings::{ConnectMode, ProgressWay, Settings};
+use mpi_core::settings::{ConnectMode, ProgressMode, Settings};
 use transports::cards::{self, Directory};
 use transports::node::{
-    Identity as NetworkIdentity, LocalPort, Mode, Network, NetworkConfig, Wish,
+    Identity as NetworkIdentity, LocalPort, Mode, Network, NetworkConfig, Preference,
 };
 use transports::shm::{LocalConfig, Secret, ShmSettings};
 
@@ -189,12 +189,13 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
         size,
         ranks_on_node: bootstrap.local_size().map_or(size, |n| n as u32),
         secret,
-        alone: size == 1 || matches!(configure::wish(settings.transport), Wish::Network(_)),
+        alone: size == 1
+            || matches!(configure::preference(settings.transport), Preference::Network(_)),
         shm: ShmSettings::from(&settings),
     };
     let job = config.job.clone();
     let networks = networks(&settings, &config, bootstrap.local_size(), cx.face.abi);
-    let needs_all = configure::wish(settings.transport) != Wish::Auto;
+    let needs_all = configure::preference(settings.transport) != Preference::Auto;
     // Errors of what follows say it.
     library::set_place(Place { rank, size, host: host_name() });
     let mut port = open_port(config, networks, needs_all)?;
@@ -292,7 +293,7 @@ pub(crate) fn meet(cx: &mut Cx<'_>) -> Result<()> {
 /// went ahead would take the turns of those whom they wait for soon.
 fn meet_all(cx: &mut Cx<'_>) {
     let Some(port) = cx.port.local() else { return };
-    if port.meet_all() && port.is_crowded() {
+    if port.meet_all() && port.is_oversubscribed() {
         let begin = Instant::now();
         cx.block_until(|process| {
             let has_met = process.port.local().is_none_or(LocalPort::has_met_all);
@@ -306,7 +307,7 @@ fn keep(bootstrap: Bootstrap, settings: Settings) {
     let mut library = library();
     library.bootstrap = Some(bootstrap);
     library.wants_backtrace = settings.backtrace;
-    library.wants_thread = settings.progress == ProgressWay::Thread;
+    library.wants_thread = settings.progress == ProgressMode::Thread;
     library.says_threads = settings.thread_note;
     library.unmet = Some(settings);
 }

@@ -16,7 +16,7 @@ use crate::roll_call::Call;
 
 /// How a wait has gone since something last moved in it.
 #[derive(Default)]
-pub(crate) struct Lull {
+pub(crate) struct Backoff {
     /// Rounds.
     pub(crate) polls: u32,
     /// One of them has left the spin phase.
@@ -73,15 +73,15 @@ impl<'a, P: Port> Entry<'a, P> {
         call: impl Fn(&Process<P>) -> Call,
         mut done: impl FnMut(&mut Process<P>) -> bool,
     ) {
-        let mut lull = Lull::default();
+        let mut backoff = Backoff::default();
         while !done(self) {
-            if !self.begun.is_empty() && self.look_at_boards(lull.polls, &mut done) {
+            if !self.pending.is_empty() && self.look_at_segments(backoff.polls, &mut done) {
                 return;
             }
             if self.poll() {
-                lull = Lull::default();
+                backoff = Backoff::default();
             } else {
-                self.pause(&mut lull, |entry| call(entry));
+                self.pause(&mut backoff, |entry| call(entry));
             }
         }
     }
@@ -89,15 +89,15 @@ impl<'a, P: Port> Entry<'a, P> {
     /// Ends a round of a wait in which nothing moved: spins, yields or sleeps as the port sees fit. Who asks meanwhile
     /// hears of the `call` that this process is in.
     #[inline]
-    pub(crate) fn pause(&mut self, lull: &mut Lull, call: impl FnOnce(&Self) -> Call) {
-        lull.polls += 1;
-        if !self.port.wait(lull.polls) {
+    pub(crate) fn pause(&mut self, backoff: &mut Backoff, call: impl FnOnce(&Self) -> Call) {
+        backoff.polls += 1;
+        if !self.port.wait(backoff.polls) {
             return;
         }
-        if !std::mem::replace(&mut lull.slept, true) {
+        if !std::mem::replace(&mut backoff.slept, true) {
             self.rests = self.rests.wrapping_add(1);
         }
-        self.begun.has_slept();
+        self.pending.has_slept();
         if self.port.is_asked() {
             let answer = self.answer(call(self));
             self.port.answer(&answer);

@@ -178,7 +178,7 @@ struct Detail {
     class: ErrorClass,
     param: Option<&'static str>,
     special: Option<Special>,
-    hearsay: bool,
+    secondary: bool,
     out_of_reach: Option<u32>,
     what: Cow<'static, str>,
     hint: Cow<'static, str>,
@@ -195,7 +195,7 @@ impl Error {
             class,
             param: None,
             special: None,
-            hearsay: false,
+            secondary: false,
             out_of_reach: None,
             what: what.into(),
             hint: Cow::Borrowed(""),
@@ -238,14 +238,14 @@ impl Error {
 
     /// The same error as one whose reason another process tells.
     #[must_use]
-    pub fn hearsay(mut self) -> Error {
-        self.0.hearsay = true;
+    pub fn secondary(mut self) -> Error {
+        self.0.secondary = true;
         self
     }
 
     /// Whether another process tells the reason.
-    pub fn is_hearsay(&self) -> bool {
-        self.0.hearsay
+    pub fn is_secondary(&self) -> bool {
+        self.0.secondary
     }
 
     /// The same error as one of a rank of the job that cannot be reached.

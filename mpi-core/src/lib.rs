@@ -8,7 +8,6 @@
 
 pub mod always;
 pub mod attributes;
-pub mod boards;
 pub mod buffer;
 pub mod callout;
 #[cfg(test)]
@@ -30,6 +29,7 @@ pub mod limits;
 pub mod lists;
 pub(crate) mod lost;
 pub mod matching;
+pub mod node_memory;
 pub mod objects;
 pub mod one_sided;
 pub mod op;
@@ -41,7 +41,6 @@ pub mod request;
 pub mod rma;
 pub mod roll_call;
 pub mod room;
-pub mod segments;
 pub mod session;
 pub mod settings;
 pub mod status;
@@ -50,3 +49,4 @@ pub mod text;
 pub mod tuning;
 pub(crate) mod vci;
 pub mod waiting;
+pub mod window_segments;

@@ -13,8 +13,8 @@ pub const INFO_VALUE_MAX: usize = 1023;
 pub const ERROR_STRING_MAX: usize = 511;
 /// Bytes of a communicator's name that a roll call carries: what is left in its cache line.
 pub const ROLL_CALL_NAME: usize = 24;
-/// Persistent collective operations of a process that have a board of their own, some mebibytes of
+/// Persistent collective operations of a process that have a segment of their own, some mebibytes of
 /// address space each: the others go by messages.
-pub const ROOMS_MAX: u32 = 64;
-/// Elements that a message of the short way may have: a number times the bytes of an element then fits its type.
-pub const QUICK_ELEMENTS_MAX: u64 = 1 << 48;
+pub const SHADOWS_MAX: u32 = 64;
+/// Elements that a message of the fast path may have: a number times the bytes of an element then fits its type.
+pub const FAST_ELEMENTS_MAX: u64 = 1 << 48;

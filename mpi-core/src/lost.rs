@@ -8,7 +8,7 @@ use crate::port::{PeerId, Why};
 #[cold]
 pub(crate) fn failed_elsewhere(rank: u32, class: ErrorClass) -> Error {
     let what = format!("this operation failed at rank {rank}, which has told the reason");
-    Error::new(class, what).hearsay()
+    Error::new(class, what).secondary()
 }
 
 /// The error of an operation with a peer that is gone.

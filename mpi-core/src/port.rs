@@ -6,15 +6,15 @@
 
 use std::time::Duration;
 
-use crate::boards::{Boards, Meeting};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::error::Error;
 use crate::header::Header;
 use crate::io::disk::{NoStorage, Storage};
+use crate::node_memory::{Meeting, NodeMemory};
 pub use crate::p2p::expected::Expected;
-use crate::segments::Segments;
 use crate::waiting::Answer;
+use crate::window_segments::WindowSegments;
 
 /// A peer, by its place in the core's table of peers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -42,7 +42,7 @@ pub struct Full;
 pub enum Activity {
     /// Nothing moved.
     Idle,
-    /// At least one frame or piece of bulk data moved.
+    /// At least one frame or fragment of bulk data moved.
     Busy,
 }
 
@@ -57,9 +57,9 @@ pub enum Front {
     Other,
 }
 
-/// What became of the next message of one peer that comes in several pieces.
+/// What became of the next message of one peer that comes in several fragments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pieces {
+pub enum Fragments {
     /// There is none, or it was not wanted: a poll takes care of it.
     Other,
     /// It is wholly where it was wanted.
@@ -171,7 +171,7 @@ pub trait Transport {
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full>;
 
     /// As [`Transport::send`] for bytes that fit behind a header, if there is an open path that takes
-    /// them at once; whether it has. The short way out, a bid for speed.
+    /// them at once; whether it has. The fast path out, a bid for speed.
     #[inline]
     fn send_inline(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
         let _ = (peer, header, bytes);
@@ -219,7 +219,7 @@ pub trait Transport {
 
     /// Shows the next small frame of `peer`, if it comes while one looks so many times and does
     /// nothing else, to `wanted`, which says whether it has taken it: then [`Transport::poll`]
-    /// does not deliver it any more. The short way in, a bid for speed.
+    /// does not deliver it any more. The fast path in, a bid for speed.
     #[inline]
     fn take_front(
         &mut self,
@@ -249,19 +249,19 @@ pub trait Transport {
         taken.ok_or(front)
     }
 
-    /// As [`Transport::take_front`] for a message that comes in several pieces: `wanted` says where
+    /// As [`Transport::take_front`] for a message that comes in several fragments: `wanted` says where
     /// in user memory its bytes go, if it is wanted.
     #[inline]
-    fn take_pieces(
+    fn take_fragments(
         &mut self,
         peer: PeerId,
         wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
-    ) -> Pieces {
+    ) -> Fragments {
         let _ = (peer, wanted);
-        Pieces::Other
+        Fragments::Other
     }
 
-    /// Where the rest goes of a message of `peer` that is [`Pieces::Begun`]; [`Sink::landed`]
+    /// Where the rest goes of a message of `peer` that is [`Fragments::Begun`]; [`Sink::landed`]
     /// follows with the token.
     fn land(&mut self, peer: PeerId, rest: Unpacker, token: Token) {
         let _ = (peer, rest, token);
@@ -325,7 +325,7 @@ pub trait Sink {
     /// is a copy, but its content may be anything.
     fn frame(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>);
 
-    /// A small frame that comes in several pieces begins to arrive. Says where its `len` bytes
+    /// A small frame that comes in several fragments begins to arrive. Says where its `len` bytes
     /// go, if that is known now; then [`Sink::landed`] follows with the token, else
     /// [`Sink::frame`] with the whole of it.
     fn begin_eager(
@@ -364,7 +364,7 @@ const CLOSED: &str = "only an open port has parts of shared memory";
 /// The whole world of a process: its transports, its clock, and a way to wait.
 pub trait Port: Transport {
     /// What the processes of a node share.
-    type Memory: Boards + Segments;
+    type Memory: NodeMemory + WindowSegments;
 
     /// The memory that this process shares with those of its node, while the port is open.
     fn node(&self) -> Option<&Self::Memory>;
@@ -407,7 +407,7 @@ pub trait Port: Transport {
 
     /// Lets others have this processor for a moment, where ranks share processors, though this
     /// process could go on: by what it has just done one of them may be able to do more for the rest.
-    fn give_turn(&mut self);
+    fn yield_processor(&mut self);
 
     /// A call that does not wait has polled and found nothing. Where ranks share processors and such calls
     /// follow each other closely, the program waits by them, and others get their turn as in

@@ -8,12 +8,12 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::always::Always;
-use crate::boards::BoardId;
 use crate::callout::{Reduction, UserCode};
-use crate::coll::board::{Begun, Scratch};
 use crate::coll::execute::Executions;
-use crate::coll::kept::Kept;
+use crate::coll::node::{Pending, Scratch};
+use crate::coll::schedule_cache::ScheduleCache;
 use crate::handle::*;
+use crate::node_memory::SegmentId;
 use crate::objects::{Identity, Objects};
 use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
@@ -37,15 +37,15 @@ pub struct Process<P: Port> {
     /// Communicators that the program has freed and that operations hold (see [`held`](crate::comm)).
     pub(crate) freed_comms: Vec<CommHandle>,
     pub(crate) executions: Executions,
-    /// Nonblocking collectives under way on boards.
-    pub(crate) begun: Begun,
+    /// Nonblocking collectives under way on segments.
+    pub(crate) pending: Pending,
     /// Schedules of collectives called lately.
-    pub(crate) schedules: Kept,
-    /// Boards that are closed when all their members have left, by the operations that tell.
-    pub(crate) closing: Vec<(RequestHandle, BoardId)>,
-    pub(crate) board_scratch: Scratch,
-    /// Persistent collectives that have a board of their own.
-    pub(crate) rooms: u32,
+    pub(crate) schedules: ScheduleCache,
+    /// Segments that are closed when all their members have left, by the operations that tell.
+    pub(crate) closing: Vec<(RequestHandle, SegmentId)>,
+    pub(crate) segment_scratch: Scratch,
+    /// Persistent collectives that have a segment of their own.
+    pub(crate) shadows: u32,
     pub(crate) reductions: VecDeque<(u32, u32, Reduction)>,
     pub(crate) user: &'static dyn UserCode,
     /// Rests within waits, each behind something that moved or at the begin of a wait: answers from two of them
@@ -65,11 +65,11 @@ impl<P: Port> Process<P> {
             buffered_sends: 0,
             freed_comms: Vec::new(),
             executions: Executions::default(),
-            begun: Begun::default(),
-            schedules: Kept::default(),
+            pending: Pending::default(),
+            schedules: ScheduleCache::default(),
             closing: Vec::new(),
-            board_scratch: Scratch::default(),
-            rooms: 0,
+            segment_scratch: Scratch::default(),
+            shadows: 0,
             reductions: VecDeque::new(),
             user,
             rests: 0,
@@ -96,10 +96,10 @@ impl<P: Port> Process<P> {
         }
         let activity = self.port.poll(&mut self.vci);
         let flushed =
-            self.vci.has_wishes() && self.vci.flush(&mut self.port, self.objects.procedure);
+            self.vci.has_deferred() && self.vci.flush(&mut self.port, self.objects.procedure);
         let settled = !self.vci.finished.is_empty() && self.executor().settle();
         // After the poll, so that what is missed now is what a sleep looks for.
-        let went_on = !self.begun.is_empty() && self.go_on();
+        let went_on = !self.pending.is_empty() && self.go_on();
         activity == crate::port::Activity::Busy || flushed || settled || went_on
     }
 

@@ -104,7 +104,7 @@ impl<P: Port> Process<P> {
                 && comm.is_some_and(|comm| comm.session == session)
         };
         let waits = |request: &Request| !request.complete && is_own(request);
-        !self.vci.has_wishes()
+        !self.vci.has_deferred()
             && self.port.is_sent()
             && !self.vci.requests.iter().any(|(_, request)| waits(request))
     }

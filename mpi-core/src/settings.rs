@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorClass, Result};
 
 choices! {
     /// How the bytes of a large message go between processes of one node.
-    BulkWay {
+    BulkProtocol {
         /// Whichever costs least by what was measured of this machine.
         Auto = "auto",
         /// The receiver copies out of the sender's memory, if the kernel lets it.
@@ -31,7 +31,7 @@ choices! {
 
 choices! {
     /// How processes reach each other.
-    TransportWish {
+    TransportPreference {
         /// Through shared memory on one node, over TCP otherwise.
         Auto = "auto",
         /// Through shared memory only.
@@ -113,7 +113,7 @@ choices! {
 
 choices! {
     /// Whether memory that was registered with a network's device stays so after its transfer.
-    PinCacheWish {
+    PinCachePreference {
         /// Yes, where the kernel or the device says when it goes away.
         Auto = "auto",
         /// No.
@@ -123,7 +123,7 @@ choices! {
 
 choices! {
     /// Who goes on with operations between calls of MPI.
-    ProgressWay {
+    ProgressMode {
         /// Nobody.
         Calls = "calls",
         /// A thread of the library.
@@ -133,7 +133,7 @@ choices! {
 
 choices! {
     /// When what a rank prints leaves its buffers.
-    OutputWay {
+    OutputMode {
         /// With each line, as on a terminal.
         Lines = "lines",
         /// When a buffer is full, as in a pipe.
@@ -216,7 +216,7 @@ macro_rules! settings {
 }
 
 settings! {
-    transport: TransportWish = TransportWish::Auto, true,
+    transport: TransportPreference = TransportPreference::Auto, true,
         "How processes reach each other; between hosts auto takes rc, then ofi, then tcp";
     node_ranks: u32 = 0, true,
         "Ranks that take themselves for one node, to play several on one machine; 0 for all";
@@ -232,7 +232,7 @@ settings! {
         "Largest message that TCP carries without asking the receiver first";
     tcp_window_bytes: u64 = 1 << 20, true,
         "Bytes of small messages to one process that may be on their way over TCP";
-    tcp_piece_bytes: u64 = 1 << 20, true,
+    tcp_fragment_bytes: u64 = 1 << 20, true,
         "Bytes of a large message that TCP sends before other messages get their turn";
     tcp_stripe_bytes: u64 = 1 << 20, true,
         "Length from which a message goes over all TCP connections to a process at once";
@@ -273,7 +273,7 @@ settings! {
     verbs_queue_pairs: u32 = 1, true,
         "Queue pairs to each process on each device, 1 to 8";
     verbs_depth: u32 = 128, true,
-        "Pieces of work that a queue pair holds, 16 to 4096";
+        "Work requests that a queue pair holds, 16 to 4096";
     verbs_timeout: Duration = Duration::from_millis(250), true,
         "Time after which verbs send again what was not acknowledged: above the network's round trip";
     verbs_retries: u32 = 6, true,
@@ -294,8 +294,8 @@ settings! {
         "Processes for which a process has such a ring at most: those that send it most";
     rdma_rendezvous: RdmaRendezvous = RdmaRendezvous::Auto, true,
         "Who moves large messages over RDMA: the sender by writing or the receiver by reading";
-    rdma_piece_bytes: u64 = 1 << 20, true,
-        "Bytes of a large message that one piece of work of an RDMA network moves at most";
+    rdma_fragment_bytes: u64 = 1 << 20, true,
+        "Bytes of a large message that one work request of an RDMA network moves at most";
     rdma_pool_bytes: u64 = 64 << 20, true,
         "Registered memory of a process for messages on their way over RDMA at most";
     verbs_ud_receive_buffers: u32 = 1024, false,
@@ -320,7 +320,7 @@ settings! {
         "Provider of libfabric, as tcp, efa, cxi or verbs;ofi_rxm; the best that is offered when empty";
     ofi_domain: String = String::new(), false,
         "Device or interface of libfabric's provider; the first that is offered when empty";
-    rdma_pin_cache: PinCacheWish = PinCacheWish::Auto, false,
+    rdma_pin_cache: PinCachePreference = PinCachePreference::Auto, false,
         "Whether memory stays registered with an RDMA device after a transfer, for the next one";
     rdma_pin_regions: u32 = 0, false,
         "Ranges of memory that may be registered for transfers at a time; 0 for as many as are good";
@@ -343,12 +343,12 @@ settings! {
     shm_chunk_bytes: u64 = 128 << 10, true,
         "Bytes that one end of a pipelined copy moves while the other moves those before";
     shm_chunks_per_peer: u32 = 32, true,
-        "Such pieces that are under way to one process at most";
+        "Such fragments that are under way to one process at most";
     shm_alloc_bytes: u64 = 4 << 30, true,
         "Memory of a process for MPI_Alloc_mem and collectives at most, mapped as it is used";
-    shm_bulk: BulkWay = BulkWay::Auto, true,
+    shm_bulk: BulkProtocol = BulkProtocol::Auto, true,
         "How large messages go between processes of one node";
-    progress: ProgressWay = ProgressWay::Calls, false,
+    progress: ProgressMode = ProgressMode::Calls, false,
         "Who goes on with operations between calls of MPI: nobody, or a thread";
     wait_spin_polls: u32 = 10_000, false,
         "Polls that find nothing before a wait yields the processor";
@@ -380,7 +380,7 @@ settings! {
         "Algorithm of MPI_Reduce_scatter_block";
     coll_scan: String = String::new(), true, "Algorithm of MPI_Scan";
     coll_exscan: String = String::new(), true, "Algorithm of MPI_Exscan";
-    output: OutputWay = OutputWay::Lines, false,
+    output: OutputMode = OutputMode::Lines, false,
         "When what ranks print through mpirun leaves their buffers: with each line, or when one is full";
     thread_note: bool = true, false,
         "Rank 0 says on standard error when a program gets fewer threads in MPI at a time than it asks for";

@@ -41,11 +41,11 @@ pub const POLLS_PER_CHECK: u32 = 64;
 /// Collective calls from one that polls to the next, although all find their data at once: each is as short as a poll.
 pub const CALLS_PER_POLL: u32 = POLLS_PER_CHECK;
 /// Looks, where processors are shared, for what another one sends after this one's ranks had a turn: as long as a turn.
-pub const LOOKS_PER_TURN: u32 = 64;
+pub const LOOKS_PER_YIELD: u32 = 64;
 /// The same before they had one, for a root's data: as long as it takes to get from one call to the next.
-pub const LOOKS_FOR_ROOT: u32 = LOOKS_PER_TURN / 2;
+pub const LOOKS_FOR_ROOT: u32 = LOOKS_PER_YIELD / 2;
 /// The same when they have done what they have to, so that they need no turn.
-pub const LOOKS_FOR_LAST: u32 = 2 * LOOKS_PER_TURN;
+pub const LOOKS_FOR_LAST: u32 = 2 * LOOKS_PER_YIELD;
 /// Looks of a receive at the lane of its sender before all others get one: a poll of all takes as long as several.
 pub const LANE_LOOKS_PER_POLL: u32 = 64;
 /// Polls that take as long as so many looks at a lane, by which a wait counts: a look takes the eighth part of a poll.
@@ -54,18 +54,19 @@ pub const POLLS_PER_ROUND: u32 = LANE_LOOKS_PER_POLL / 8;
 pub const LOOKS_PER_CLAIM: u32 = 8;
 /// Lines that it asks for at a time: about what a processor has under way, so that the next look is not held up.
 pub const LINES_PER_CLAIM: usize = 16;
-/// Looks at a lane in the middle of a long message before others get their turn: about as long as a piece takes.
+/// Looks at a lane in the middle of a long message before others get their turn: about as long as a fragment takes.
 pub const LOOKS_AMID: u32 = 128;
-/// The same of a receive whose message it is: a few times as long as a piece takes to be copied.
-pub const LOOKS_FOR_PIECE: u32 = 8 * LOOKS_AMID;
-/// Messages taken the short way before others get their turn, so that all make progress (MPI-5.0 §3.5, §3.7.4).
-pub const QUICK_IN_A_ROW: u32 = 256;
-/// Polls between looks for who has knocked, yields between looks at the socket: such a look is dear. A power of two.
+/// The same of a receive whose message it is: a few times as long as a fragment takes to be copied.
+pub const LOOKS_FOR_FRAGMENT: u32 = 8 * LOOKS_AMID;
+/// Messages taken by the fast path before others get their turn, so that all make progress (MPI-5.0 §3.5, §3.7.4).
+pub const FAST_IN_A_ROW: u32 = 256;
+/// Polls between looks for who has asked for a connection, yields between looks at the socket: such a look is dear. A
+/// power of two.
 pub const POLLS_PER_LOOK: u32 = 32;
 /// Such looks from one look at the socket to the next, unless an answer is awaited there: system calls cost more again.
-pub const LOOKS_PER_LETTER: u32 = POLLS_PER_LOOK;
+pub const LOOKS_PER_SETUP_MESSAGE: u32 = POLLS_PER_LOOK;
 /// Polls before a buffer for buffered sends counts as full: all ways in are looked at in so many.
-pub const POLLS_BEFORE_FULL: u32 = POLLS_PER_LOOK * LOOKS_PER_LETTER;
+pub const POLLS_BEFORE_FULL: u32 = POLLS_PER_LOOK * LOOKS_PER_SETUP_MESSAGE;
 /// Yields, or idle polls, from one look at the clock to the next, a power of two.
 pub const WAITS_PER_CLOCK: u32 = 8;
 /// The same at most of polls that are short, while the network is silent.
@@ -85,26 +86,28 @@ pub const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// The longest sleep when room in a lane may come, which does not ring, or a peer cannot fence.
 pub const SLEEP_BLIND: Duration = Duration::from_micros(100);
 /// The longest leave-taking over TCP: the kernel of a peer, which answers at once, is then told three times again.
-pub const TCP_FAREWELL_MAX: Duration = Duration::from_secs(3);
+pub const TCP_GOODBYE_MAX: Duration = Duration::from_secs(3);
 /// The same over networks where the peer itself answers: one that computes hears it later.
-pub const FAREWELL_MAX: Duration = Duration::from_millis(250);
+pub const GOODBYE_MAX: Duration = Duration::from_millis(250);
 
-// Rings and pieces.
+// Rings and fragments.
 
-/// Pieces of a long message at least: only one end works on the first and on the last, which are then a small part.
-pub const PIPELINE_PIECES: usize = 4;
-/// Bytes of the largest piece of a collective where every rank has a processor: what is read while the next is written.
-pub const PIECE_BYTES: usize = FIRST_CACHE_BYTES;
+/// Fragments of a long message at least: only one end works on the first and on the last, which are then a small part.
+pub const PIPELINE_FRAGMENTS: usize = 4;
+/// Bytes of the largest fragment of a collective where every rank has a processor: what is read while the next is
+/// written.
+pub const FRAGMENT_BYTES: usize = FIRST_CACHE_BYTES;
 /// The same where two members both write and then read: each stores in one go what else were a pipeline.
-pub const EXCHANGED_PIECE_BYTES: usize = PIPELINE_PIECES * PIECE_BYTES;
-/// Pieces of the largest size that a stream holds where ranks share processors: one pipeline is read, one is written.
-pub const CROWDED_PIECES: usize = 2 * PIPELINE_PIECES;
-/// Bytes of the first piece of a message between two, and of one that goes whole: less gains what a cell more costs.
-pub const FIRST_PIECE_BYTES: usize = 8 << 10;
+pub const EXCHANGED_FRAGMENT_BYTES: usize = PIPELINE_FRAGMENTS * FRAGMENT_BYTES;
+/// Fragments of the largest size that a stream holds where ranks share processors: one pipeline is read, one is
+/// written.
+pub const OVERSUBSCRIBED_FRAGMENTS: usize = 2 * PIPELINE_FRAGMENTS;
+/// Bytes of the first fragment of a message between two, and of one that goes whole: less gains what a cell more costs.
+pub const FIRST_FRAGMENT_BYTES: usize = 8 << 10;
 /// The same of an answer through the exchange buffer: its receiver waits, and cells delay no message behind it.
-pub const ANSWER_PIECE_BYTES: usize = FIRST_PIECE_BYTES / 2;
-/// Bytes of a piece of a message that is not much longer: the last piece is copied out by one end alone.
-pub const STEADY_PIECE_BYTES: usize = 2 * FIRST_PIECE_BYTES;
+pub const ANSWER_FRAGMENT_BYTES: usize = FIRST_FRAGMENT_BYTES / 2;
+/// Bytes of a fragment of a message that is not much longer: the last fragment is copied out by one end alone.
+pub const STEADY_FRAGMENT_BYTES: usize = 2 * FIRST_FRAGMENT_BYTES;
 /// Cells of a lane that chunks of a rendezvous leave to small messages, as a fraction: one in so many.
 pub const CELLS_LEFT: u32 = 4;
 /// Frames taken from one lane before the others get their turn, and before the sender hears how far this end is.
@@ -118,31 +121,31 @@ pub const LANES_PER_POLL: usize = 4;
 /// Bytes of a unit of the ring: what small bodies waste is less than a page.
 pub const RING_UNIT_BYTES: u64 = PAGE as u64 / 4;
 /// Bytes after which the ring begins again if there is room: what lies further is used while that much is under way.
-pub const RING_LAP_BYTES: u64 = SECOND_CACHES_BYTES as u64;
-/// Bytes of a way round at first, between processors that both copy at the same time: a pipeline of pieces.
-pub const LAP_FIRST_BYTES: u64 = (PIPELINE_PIECES * PIECE_BYTES) as u64;
+pub const RING_WORKING_SET_BYTES: u64 = SECOND_CACHES_BYTES as u64;
+/// Bytes of a way round at first, between processors that both copy at the same time: a pipeline of fragments.
+pub const WORKING_SET_FIRST_BYTES: u64 = (PIPELINE_FRAGMENTS * FRAGMENT_BYTES) as u64;
 /// Times that a way is gone round before it is doubled: what its short form has cost is then near to what pages cost.
-pub const LAP_TURNS: u64 = 16;
-/// Bytes of pages got at a time at first, later as many as there are already: the pages of a piece.
-pub const PAGES_FIRST_BYTES: u64 = PIECE_BYTES as u64;
+pub const WORKING_SET_ROUNDS: u64 = 16;
+/// Bytes of pages got at a time at first, later as many as there are already: the pages of a fragment.
+pub const PAGES_FIRST_BYTES: u64 = FRAGMENT_BYTES as u64;
 /// The same at most: the kernel clears them all, and some are to be in the caches when they are used.
 pub const PAGES_MOST_BYTES: u64 = SECOND_CACHES_BYTES as u64 / 4;
-/// Times its length that a short body goes round in, and any on a short way.
+/// Times its length that a short body goes round in, and any in a small working set.
 pub const ROUND_BODIES: usize = 8;
 /// Bytes that short bodies go round in at least, so that they stay in the cache and few pages are touched.
 pub const ROUND_LEAST_BYTES: usize = PAGE;
 /// Bytes of a stream's share of the caches up to which it has all of it at once, where ranks share processors.
 pub const ROUND_SHORT_BYTES: usize = SECOND_CACHES_BYTES / 4;
 /// Bytes from which on readers map a way round as a whole with its first body: its writer has got all pages.
-pub const ROUND_MAPPED_BYTES: usize = LAP_FIRST_BYTES as usize;
+pub const ROUND_MAPPED_BYTES: usize = WORKING_SET_FIRST_BYTES as usize;
 /// Bytes of a body, or an answer, whose lines are asked for before it is known that it goes there: two pairs of lines.
 pub const ASKED_AHEAD_BYTES: usize = 4 * LINE_BYTES;
 /// Bytes of room for bodies of the stream that everyone reads.
 pub const PUBLIC_ROOM_BYTES: usize = SECOND_CACHES_BYTES;
 /// Bytes of room of all streams that one member reads, together.
 pub const PRIVATE_ROOMS_BYTES: usize = 2 * PUBLIC_ROOM_BYTES;
-/// The same of each at least: one piece is read while the next is written.
-pub const PRIVATE_ROOM_LEAST_BYTES: usize = 2 * PIECE_BYTES;
+/// The same of each at least: one fragment is read while the next is written.
+pub const PRIVATE_ROOM_LEAST_BYTES: usize = 2 * FRAGMENT_BYTES;
 /// Times its room that a stream with one reader has where ranks share processors: a writer goes on before its root.
 pub const PRIVATE_SPACES: usize = 2;
 /// Bytes of counters and cells of a part that are mapped when its segment opens: those of small communicators.
@@ -171,7 +174,7 @@ pub const MEMORY_FACTOR: u64 = 2;
 /// Bytes from which on a message may be fetched by a cross-memory copy: handshake and system call cost as much as less.
 pub const FETCHED_BYTES: u64 = 16 << 10;
 /// The same where ranks share processors, and a wait is a change of processes.
-pub const FETCHED_CROWDED_BYTES: u64 = 2 * FETCHED_BYTES;
+pub const FETCHED_OVERSUBSCRIBED_BYTES: u64 = 2 * FETCHED_BYTES;
 /// Nanoseconds that fetching costs besides: announcement and answer go between processors, and the kernel is called.
 pub const HANDSHAKE_NANOS: u64 = 800;
 /// Bytes by which the ends of a string move that crawls lie apart within their pages: it reads half a line at a time.
@@ -187,10 +190,10 @@ pub const ALIKE_SLOW: u32 = 2;
 
 // Collectives.
 
-/// Bytes that are one piece on any segment, so that the fast path need not cut them.
-pub const SHORT_PIECE_BYTES: usize = 512;
+/// Bytes that are one fragment on any segment, so that the fast path need not cut them.
+pub const SHORT_FRAGMENT_BYTES: usize = 512;
 /// Bytes at whose multiples shares of a vector are cut: no two processes write to one line.
-pub const SHARE_BYTES: usize = SHORT_PIECE_BYTES;
+pub const SHARE_BYTES: usize = SHORT_FRAGMENT_BYTES;
 /// Bytes from which on it counts where a body lies, and how far its ring has been used: it touches more than two pages.
 pub const LONG_BODY_BYTES: usize = 2 * PAGE;
 /// Bytes from which on the only other member copies from memory that both have mapped, and not through the ring.
@@ -199,16 +202,16 @@ pub const MAPPED_BYTES: u64 = PAGE as u64;
 pub const LONG_BLOCK_BYTES: u64 = 64 << 10;
 /// Bytes of a tile of a reduction: the sum so far stays in the first-level cache.
 pub const FOLD_TILE_BYTES: usize = FIRST_CACHE_BYTES;
-/// Tiles that are fetched at a time from where others have them: as much as one piece where two exchange.
-pub const FETCHED_TILES: usize = EXCHANGED_PIECE_BYTES / FOLD_TILE_BYTES;
+/// Tiles that are fetched at a time from where others have them: as much as one fragment where two exchange.
+pub const FETCHED_TILES: usize = EXCHANGED_FRAGMENT_BYTES / FOLD_TILE_BYTES;
 /// Bytes that a process has in the caches besides its messages, at least a page of stack, which need room too.
 pub const BESIDES_BYTES: u64 = PAGE as u64;
 /// Bytes of a segment in which a message goes down a tree whole: a stage below is a call of its own.
 pub const SEGMENT_BYTES: i64 = 128 << 10;
 /// Schedules of collectives that a process keeps: what a loop of a program calls, and few enough to be looked through.
-pub const KEPT_SCHEDULES: usize = 16;
+pub const CACHED_SCHEDULES: usize = 16;
 /// Steps of all schedules kept together, of some hundred bytes each.
-pub const KEPT_STEPS: usize = 256 * KEPT_SCHEDULES;
+pub const CACHED_STEPS: usize = 256 * CACHED_SCHEDULES;
 /// Collective operations in progress at once whose lists and scratch memory are kept for others.
 pub const SCRATCH_KEPT: usize = 8;
 /// Bytes of scratch memory that an ended operation leaves for the next: to clear more costs little beside using it.
@@ -225,9 +228,11 @@ pub const ALWAYS_COPIED_BYTES: u64 = COPIED_ASIDE_BYTES / 2;
 /// The same of a send that blocks, as long as fewer bytes than two such messages wait: who blocks in it may have to
 /// receive next, and so may its receiver. The standard promises neither an end (MPI-5.0 §3.5).
 pub const BLOCKING_BYTES: u64 = 64 << 10;
-/// Bytes of the longest message that is sent the short way: a longer one fills a second-level cache and gains nothing.
-pub const QUICK_BYTES: u64 = SECOND_CACHES_BYTES as u64 / 2;
-/// Bytes of a receive's memory that are asked for while it waits: later pieces of a longer message leave time to ask.
+/// Bytes of the longest message that is sent by the fast path: a longer one fills a second-level cache and gains
+/// nothing.
+pub const FAST_SEND_BYTES: u64 = SECOND_CACHES_BYTES as u64 / 2;
+/// Bytes of a receive's memory that are asked for while it waits: later fragments of a longer message leave time to
+/// ask.
 pub const CLAIMED_BYTES: usize = BLOCKING_BYTES as usize;
 /// Units that a message costs at most: what the longest does that a send that blocks does not announce.
 pub const CREDIT_MOST_UNITS: u16 = (BLOCKING_BYTES as usize / LINE_BYTES) as u16;
@@ -267,8 +272,8 @@ pub const STAGE_NANOS: f64 = FAR_LINE_NANOS;
 pub const MODEL_HEAD_BYTES: f64 = LINE_BYTES as f64 / 4.0;
 /// Bytes of a vector that is cut into shares, at least: shorter ones make too few.
 pub const MODEL_SHARED_BYTES: f64 = 8.0 * SHARE_BYTES as f64;
-/// Bytes of a piece of a long message: the pieces of exchanges are longer than others.
-pub const MODEL_PIECE_BYTES: f64 = 2.0 * PIECE_BYTES as f64;
+/// Bytes of a fragment of a long message: the fragments of exchanges are longer than others.
+pub const MODEL_FRAGMENT_BYTES: f64 = 2.0 * FRAGMENT_BYTES as f64;
 /// Classes of sizes that a way is counted for: none, from each power of two to the next, and more than a cache holds.
 pub const SIZE_CLASSES: usize = LAST_CACHE_MOST_BYTES.ilog2() as usize + 1;
 /// Last-level caches of a socket where ranks play that they are on several.

@@ -22,7 +22,7 @@ use crate::request::{Operation, Owner, Request, Requests};
 use crate::status::Status;
 
 /// What the core wants of the port once it may be used again.
-pub(crate) enum Wish {
+pub(crate) enum Deferred {
     /// The bytes of a send request, as the receiver asks for them.
     Bulk(PeerId, RequestHandle, Cts),
     /// To fetch an announced message into a receive request.
@@ -44,17 +44,17 @@ pub(crate) struct Vci {
     pub(crate) matcher: Matcher<RequestHandle, Arrived>,
     pub(crate) requests: Requests,
     pub(crate) peers: Vec<Peer>,
-    pub(crate) wishes: VecDeque<Wish>,
+    pub(crate) deferred: VecDeque<Deferred>,
     congested: Vec<PeerId>,
     /// Peers to be told what was taken in of their messages.
     pub(crate) reports: Vec<PeerId>,
     /// Completions that an owner other than the program is to be told of.
     pub(crate) finished: Vec<(Owner, Option<Error>)>,
-    /// A receive that the short way began and that failed: the ordinary way, which is called
+    /// A receive that the fast path began and that failed: the slow path, which is called
     /// next with the same arguments, reports it.
     pub(crate) begun: Option<RequestHandle>,
-    /// Messages until the short way in gives others their turn.
-    pub(crate) quick_left: u32,
+    /// Messages until the fast path in gives others their turn.
+    pub(crate) fast_left: u32,
     /// Answers within handshakes that were sent, less those that came, for who asks whether
     /// anything is on its way.
     pub(crate) answers: u16,
@@ -69,12 +69,12 @@ impl Vci {
             matcher: Matcher::default(),
             requests: Requests::new(),
             peers: Vec::new(),
-            wishes: VecDeque::new(),
+            deferred: VecDeque::new(),
             congested: Vec::new(),
             reports: Vec::new(),
             finished: Vec::new(),
             begun: None,
-            quick_left: 0,
+            fast_left: 0,
             answers: 0,
             sends_pending: 0,
         }
@@ -135,8 +135,8 @@ impl Vci {
 
     /// Whether [`Vci::flush`] has something to try.
     #[inline]
-    pub(crate) fn has_wishes(&self) -> bool {
-        !self.congested.is_empty() || !self.wishes.is_empty()
+    pub(crate) fn has_deferred(&self) -> bool {
+        !self.congested.is_empty() || !self.deferred.is_empty()
     }
 
     /// Sends what arrivals asked for and what found no room before, during the procedure with this number; whether
@@ -148,24 +148,24 @@ impl Vci {
             self.congested.retain(|&peer| !peers[peer.0 as usize].flush(peer, port));
             moved = self.congested.len() < before;
         }
-        let several = self.wishes.len() > 1;
+        let several = self.deferred.len() > 1;
         if several {
             port.hold();
         }
-        while let Some(wish) = self.wishes.pop_front() {
+        while let Some(action) = self.deferred.pop_front() {
             moved = true;
-            match wish {
-                Wish::Bulk(peer, request, cts) => self.send_bulk(port, peer, request, cts),
-                Wish::Pull(request, rts) => self.pull(port, request, rts),
-                Wish::Ask(request, rts) => self.ask(port, request, rts),
-                Wish::Finish(peer, token) => {
+            match action {
+                Deferred::Bulk(peer, request, cts) => self.send_bulk(port, peer, request, cts),
+                Deferred::Pull(request, rts) => self.pull(port, request, rts),
+                Deferred::Ask(request, rts) => self.ask(port, request, rts),
+                Deferred::Finish(peer, token) => {
                     self.control(port, peer, FrameKind::Fin, rendezvous::fin_payload(token));
                 }
-                Wish::Cancelled(peer, token) => {
+                Deferred::Cancelled(peer, token) => {
                     self.control(port, peer, FrameKind::Cancelled, rendezvous::fin_payload(token));
                 }
-                Wish::EndOffer(peer, offer) => port.end_offer(peer, &offer),
-                Wish::End(peer, error) => port.end_job(procedure, peer, &error),
+                Deferred::EndOffer(peer, offer) => port.end_offer(peer, &offer),
+                Deferred::End(peer, error) => port.end_job(procedure, peer, &error),
             }
         }
         if several {
@@ -230,7 +230,7 @@ impl Vci {
             }
             (Some(request), Some(rts)) => {
                 self.begin_rendezvous(request, header.source, header.tag);
-                self.wishes.push_back(Wish::Pull(request, rts));
+                self.deferred.push_back(Deferred::Pull(request, rts));
             }
             (None, rts) => {
                 let content = match rts {
@@ -360,7 +360,7 @@ impl Vci {
         if let Operation::Send(send) = &entry.operation {
             self.sends_pending -= 1;
             if send.offer.kind != OfferKind::NONE {
-                self.wishes.push_back(Wish::EndOffer(send.peer, send.offer));
+                self.deferred.push_back(Deferred::EndOffer(send.peer, send.offer));
             }
         }
         entry.complete = true;
@@ -382,7 +382,7 @@ impl Vci {
         self.answers = self.answers.wrapping_sub(1);
         let Some(cts) = Cts::from_payload(body) else { return };
         if let Some(request) = self.send_request(peer, u64::from(cts.sender)) {
-            self.wishes.push_back(Wish::Bulk(peer, request, cts));
+            self.deferred.push_back(Deferred::Bulk(peer, request, cts));
         }
     }
 
@@ -406,7 +406,7 @@ impl Vci {
 
     /// Whether nothing waits to be sent and no send's memory is in use.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.congested.is_empty() && self.wishes.is_empty() && self.sends_pending == 0
+        self.congested.is_empty() && self.deferred.is_empty() && self.sends_pending == 0
     }
 
     fn fail_all_with(&mut self, peer: PeerId, why: &Why) {
@@ -552,7 +552,7 @@ impl Sink for Vci {
             Why::Undelivered { .. } => true,
         };
         if undelivered {
-            self.wishes.push_front(Wish::End(peer, lost_peer(peer, &why)));
+            self.deferred.push_front(Deferred::End(peer, lost_peer(peer, &why)));
         }
         self.fail_all_with(peer, &why);
         self.peer(peer).close(why);

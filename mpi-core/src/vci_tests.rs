@@ -99,13 +99,13 @@ fn an_offer_ends_once_however_its_rendezvous_ends() {
         let (mut vci, bytes) = (interface(), [0; LEN as usize]);
         let offer = Offer { kind: OfferKind(7), words: [3, n as u64] };
         let request = announced_send(&mut vci, &bytes, (offer, handed_over));
-        assert!(vci.wishes.is_empty());
+        assert!(vci.deferred.is_empty());
         for _ in 0..2 {
             end(&mut vci, u64::from(request.raw()));
         }
         assert!(is_complete(&vci, request), "end {n}");
-        let is_end = |wish: &&Wish| matches!(wish, Wish::EndOffer(PEER, ended) if *ended == offer);
-        assert_eq!(vci.wishes.iter().filter(is_end).count(), 1, "end {n}");
+        let is_end = |action: &&Deferred| matches!(action, Deferred::EndOffer(PEER, ended) if *ended == offer);
+        assert_eq!(vci.deferred.iter().filter(is_end).count(), 1, "end {n}");
     }
 }
 
@@ -119,7 +119,7 @@ fn no_frame_ends_a_send_whose_bytes_the_transport_has() {
         let header = Header { kind: kind as u8, ..Header::default() };
         vci.frame(PEER, &header, RawBytes::from(&payload[..]));
         assert!(!is_complete(&vci, request), "{kind:?}");
-        assert!(vci.wishes.is_empty(), "{kind:?}");
+        assert!(vci.deferred.is_empty(), "{kind:?}");
     }
     vci.sent(Token(token));
     assert!(is_complete(&vci, request));

@@ -195,7 +195,7 @@ impl<P: Port> Process<P> {
             Operation::Generalized(_) => !request.complete,
             _ => false,
         };
-        if self.vci.has_wishes() || self.vci.requests.iter().any(|(_, request)| comes(request)) {
+        if self.vci.has_deferred() || self.vci.requests.iter().any(|(_, request)| comes(request)) {
             return None;
         }
         let here = self.vci.peers.iter().filter(|peer| peer.down().is_none()).map(State::numbers);
@@ -273,11 +273,11 @@ impl<P: Port> Process<P> {
                 if let Some((context, tag)) = self.executions.what(handle) {
                     return self.waits_for_collective(context, tag);
                 }
-                let Some((context, tag)) = self.begun.what(handle) else {
+                let Some((context, tag)) = self.pending.what(handle) else {
                     return self.waits_somehow();
                 };
                 let call = self.waits_for_collective(context, tag);
-                let awaited = self.begun.awaited(self, handle);
+                let awaited = self.pending.awaited(self, handle);
                 Call { peer: awaited.map_or(call.peer, |rank| Peer::Source(rank as i32)), ..call }
             }
             Operation::Finished

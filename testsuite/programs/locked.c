@@ -1,6 +1,6 @@
 // ranks: 1 2 4
 // A program that locks all its memory pays for what it uses, not for what it could: before and after,
-// messages, boards, windows and memory from the library work.
+// messages, segments, windows and memory from the library work.
 #include "check.h"
 #include <sys/mman.h>
 

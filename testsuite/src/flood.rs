@@ -127,7 +127,7 @@ impl Draw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doors::datagram_ports;
+    use crate::open_sockets::datagram_ports;
     use std::time::Duration;
 
     #[test]

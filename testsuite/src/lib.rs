@@ -2,12 +2,12 @@
 //! C, the simulated ranks, the hosts that are namespaces. The tests themselves are in `tests/`.
 
 pub mod callgrind;
-pub mod doors;
 pub mod families;
 pub mod firewall;
 pub mod flood;
 pub mod hosts;
 pub mod networks;
+pub mod open_sockets;
 pub mod peers;
 pub mod prefix;
 pub mod programs;

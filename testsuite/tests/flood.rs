@@ -7,9 +7,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
 
-use testsuite::doors::datagram_ports;
 use testsuite::flood::Flood;
 use testsuite::hosts::skipped;
+use testsuite::open_sockets::datagram_ports;
 use testsuite::prefix::{Prefix, clean};
 
 const RANKS: usize = 3;

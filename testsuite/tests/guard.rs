@@ -3,7 +3,7 @@
 //! fails when a count grows beyond `testsuite/guard/limits.toml`.
 //!
 //! A way is that of a program: from the arguments of `MPI_Send` or `MPI_Bcast` in the release build
-//! down to the lane or board, and back up. Valgrind's callgrind counts; its machine has AVX2 and nothing
+//! down to the lane or segment, and back up. Valgrind's callgrind counts; its machine has AVX2 and nothing
 //! newer.
 
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 use testsuite::callgrind::{self, Counts};
 use testsuite::prefix::Prefix;
 
-/// Operations in the counted region: few enough to find room in a lane, in its slots and on a board.
+/// Operations in the counted region: few enough to find room in a lane, in its slots and on a segment.
 const TIMES: u64 = 4;
 /// Runs until one is within the limits: what is done once in many operations may fall into one run,
 /// growth is in all.

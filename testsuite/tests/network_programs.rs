@@ -1,4 +1,4 @@
-//! Programs over each network, on loopback: alone, over TCP in several streams and small pieces, and together with
+//! Programs over each network, on loopback: alone, over TCP in several streams and small fragments, and together with
 //! shared memory where one machine plays several nodes.
 //!
 //! All programs over one network, each as a test: `FERRITE_TRANSPORT=tcp cargo test -p testsuite --test programs`.
@@ -85,14 +85,14 @@ fn programs_run_over_udp_in_short_datagrams_by_one_socket() {
 }
 
 #[test]
-fn programs_run_over_several_streams_in_small_pieces() {
+fn programs_run_over_several_streams_in_small_fragments() {
     run_all(
         "tcp-streams",
         &[
             ("FERRITE_TRANSPORT", "tcp"),
             ("FERRITE_TCP_STREAMS", "3"),
             ("FERRITE_TCP_EAGER_BYTES", "1KiB"),
-            ("FERRITE_TCP_PIECE_BYTES", "16KiB"),
+            ("FERRITE_TCP_FRAGMENT_BYTES", "16KiB"),
             ("FERRITE_TCP_STRIPE_BYTES", "40KiB"),
             ("FERRITE_TCP_WINDOW_BYTES", "32KiB"),
         ],

@@ -13,8 +13,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
 
-use testsuite::doors::sockets_of;
 use testsuite::hosts::skipped;
+use testsuite::open_sockets::sockets_of;
 use testsuite::prefix::Prefix;
 
 const RANKS: usize = 3;

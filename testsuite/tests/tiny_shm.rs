@@ -8,7 +8,7 @@ use testsuite::hosts::skipped;
 use testsuite::prefix::clean;
 use testsuite::programs::Batch;
 
-/// Programs that between them use all that is shared: lanes, rings, boards, windows, memory that is
+/// Programs that between them use all that is shared: lanes, rings, segments, windows, memory that is
 /// allocated, from many ranks and for long messages.
 const PROGRAMS: [&str; 8] =
     ["alltoall", "bcast", "large", "many", "memory", "nonblocking", "reduce", "windows"];

@@ -9,7 +9,7 @@ use std::process::Command;
 use testsuite::prefix::clean;
 use testsuite::programs::Batch;
 
-/// Programs that share memory in all its forms: messages, boards, windows, allocated memory.
+/// Programs that share memory in all its forms: messages, segments, windows, allocated memory.
 const PROGRAMS: [&str; 6] = ["alltoall", "bcast", "hello", "large", "memory", "windows"];
 
 /// Limits, with the most ranks that are to run under them.

@@ -98,7 +98,7 @@ fn long_blocks_are_fetched_where_ranks_share_processors() {
     }
 }
 
-/// Memory of MPI_Alloc_mem lies in the shared arena, of which no witness tells the network card.
+/// Memory of MPI_Alloc_mem lies in the shared arena, of which no memory monitor tells the network card.
 #[test]
 fn memory_from_the_library_stays_registered_with_a_fabric() {
     let prefix = Prefix::find().expect("a prefix");

@@ -307,7 +307,7 @@ fn a_packed_body_is_drained_iff_accepted<T: Transport>(world: &mut World<T>) {
     }
 }
 
-/// A frame that comes in pieces goes where [`Sink::begin_eager`] says, cut to its room; any
+/// A frame that comes in fragments goes where [`Sink::begin_eager`] says, cut to its room; any
 /// other goes to [`Sink::frame`], and those behind it are not mixed up with it.
 fn long_frames_land_where_the_sink_wants<T: Transport>(world: &mut World<T>) {
     let (from, to) = (0, world.last());

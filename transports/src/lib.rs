@@ -7,8 +7,6 @@
 pub mod sync;
 
 #[cfg(not(loom))]
-pub mod board;
-#[cfg(not(loom))]
 mod bounds;
 #[cfg(not(loom))]
 pub mod cards;
@@ -25,7 +23,7 @@ pub mod disk;
 #[cfg(not(loom))]
 mod fields;
 #[cfg(not(loom))]
-mod lap;
+mod fragment;
 #[cfg(not(loom))]
 pub mod loopback;
 #[cfg(not(loom))]
@@ -36,8 +34,6 @@ pub mod offers;
 pub mod ofi;
 #[cfg(not(loom))]
 pub mod one_sided_set;
-#[cfg(not(loom))]
-mod piece;
 #[cfg(not(loom))]
 mod profile;
 #[cfg(not(loom))]
@@ -53,6 +49,8 @@ mod ring;
 #[cfg(not(loom))]
 pub mod ring_order;
 #[cfg(not(loom))]
+pub mod segment;
+#[cfg(not(loom))]
 pub mod shm;
 #[cfg(not(loom))]
 pub mod sim;
@@ -66,6 +64,8 @@ pub mod tcp;
 pub mod udp;
 #[cfg(not(loom))]
 pub mod verbs;
+#[cfg(not(loom))]
+mod working_set;
 
 #[cfg(loom)]
 #[path = "shm/ring/lane/mod.rs"]

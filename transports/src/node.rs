@@ -1,6 +1,6 @@
 //! The world of a process: shared memory to those on its node, networks to the others, a queue to itself, a clock.
 //!
-//! Enters: frames and bulk data for peers. Leaves: the same, by the transport that reaches the peer (see `ways`).
+//! Enters: frames and bulk data for peers. Leaves: the same, by the transport that reaches the peer (see `routes`).
 //! Where the whole job is known to be on one node no network is opened.
 
 mod connecting;
@@ -12,20 +12,20 @@ mod network;
 mod opening;
 mod pace;
 mod passing;
+mod routes;
 mod telling;
 mod tunnel;
-mod ways;
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use mpi_core::boards::Meeting;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
+use mpi_core::node_memory::Meeting;
 use mpi_core::port::{
-    Activity, Advert, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, Port, ProcessName,
-    Pulled, Sink, Token, Transport,
+    Activity, Advert, Body, Caps, Expected, Fragments, Front, Full, Offer, PeerId, Port,
+    ProcessName, Pulled, Sink, Token, Transport,
 };
 
 use crate::cards::{Directory, NODE};
@@ -37,12 +37,12 @@ use crate::sys::cpus;
 use crate::tcp::Tcp;
 pub use connecting::{Connecting, Mode};
 use net::{Net, each};
-use nets::{Nets, Way};
+use nets::{Nets, Route};
 pub use network::Network;
 pub use opening::{Identity, NetworkConfig};
 use pace::{Look, Pace};
 use passing::Passing;
-pub use ways::{Choice, Wish};
+pub use routes::{Choice, Preference};
 
 /// Shared memory, networks, loopback and a clock, as one [`Port`].
 pub struct LocalPort {
@@ -128,8 +128,8 @@ impl LocalPort {
     }
 
     /// Whether processes share processors.
-    pub fn is_crowded(&self) -> bool {
-        self.shm.is_crowded()
+    pub fn is_oversubscribed(&self) -> bool {
+        self.shm.is_oversubscribed()
     }
 
     /// Leaves the other processes for good: what was handed to this port has been delivered. The memory that was shared
@@ -179,7 +179,7 @@ impl LocalPort {
         if peer == self.me {
             return self.loopback.send(peer, header, body);
         }
-        if let Way::Network(network) = self.way_to(peer)?
+        if let Route::Network(network) = self.route_to(peer)?
             && let Some(net) = self.nets.as_mut().and_then(|nets| nets.get_mut(network))
         {
             self.pace.note_news();
@@ -248,7 +248,7 @@ impl Transport for LocalPort {
             return self.loopback.send_bulk(peer, header, source, token, advert);
         }
         // Decides it, if nothing has gone there before.
-        let _ = self.way_to(peer);
+        let _ = self.route_to(peer);
         match self.nets.as_mut().and_then(|nets| nets.to(peer)) {
             Some(net) => {
                 self.pace.note_news();
@@ -295,12 +295,12 @@ impl Transport for LocalPort {
     }
 
     #[inline]
-    fn take_pieces(
+    fn take_fragments(
         &mut self,
         peer: PeerId,
         wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
-    ) -> Pieces {
-        self.shm.take_pieces(peer, wanted)
+    ) -> Fragments {
+        self.shm.take_fragments(peer, wanted)
     }
 
     fn land(&mut self, peer: PeerId, rest: Unpacker, token: Token) {
@@ -334,7 +334,7 @@ impl Transport for LocalPort {
             return self.loopback.offer(peer, address, len);
         }
         // An offer is for the way that the message takes.
-        if self.way_to(peer).is_err() {
+        if self.route_to(peer).is_err() {
             return Offer::default();
         }
         match self.nets.as_mut().and_then(|nets| nets.to(peer)) {
@@ -383,8 +383,8 @@ impl Transport for LocalPort {
         if peer == self.me {
             return self.loopback.advertise(peer, landing, len, token);
         }
-        match self.way_to(peer).ok()? {
-            Way::Network(network) => {
+        match self.route_to(peer).ok()? {
+            Route::Network(network) => {
                 let net = self.nets.as_mut()?.get_mut(network)?;
                 each!(net, net => net.advertise(peer, landing, len, token))
             }
@@ -422,10 +422,10 @@ impl Port for LocalPort {
         if peer == self.me {
             return Meeting::Near;
         }
-        match self.way_to(peer) {
-            Ok(Way::Network(_)) => Meeting::Elsewhere,
-            Ok(Way::SharedMemory) => self.shm.contacts.meet(peer),
-            Ok(Way::Undecided) | Err(Full) => Meeting::Pending,
+        match self.route_to(peer) {
+            Ok(Route::Network(_)) => Meeting::Elsewhere,
+            Ok(Route::SharedMemory) => self.shm.contacts.meet(peer),
+            Ok(Route::Undecided) | Err(Full) => Meeting::Pending,
         }
     }
 
@@ -458,15 +458,15 @@ impl Port for LocalPort {
         })
     }
 
-    fn give_turn(&mut self) {
-        self.shm.give_turn();
+    fn yield_processor(&mut self) {
+        self.shm.yield_processor();
     }
 
     #[inline]
     fn looked_in_vain(&mut self) {
         self.pace.note_pause();
-        if self.shm.is_crowded() && self.passing.is_loop(ticks()) {
-            self.shm.give_turn();
+        if self.shm.is_oversubscribed() && self.passing.is_loop(ticks()) {
+            self.shm.yield_processor();
             self.passing.goes_on(ticks());
         }
     }

@@ -6,9 +6,9 @@
 //!
 //! In: bodies, and room. Out: the same, stored.
 
-use mpi_core::boards::Copying;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::node_memory::Copying;
 use mpi_core::tuning::LONG_STORE_BYTES;
 
 use crate::copy::{self, by_string_move};
@@ -123,12 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_in_two_pieces_goes_on_where_the_first_ended() {
+    fn a_message_in_two_fragments_goes_on_where_the_first_ended() {
         let bytes = pattern(1, 10_000);
         let mut packer = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), 10_000);
         // A room that is moved out of its type need not begin on a line, as what goes past the caches has to.
         let mut room = Room([0; ROOM]);
-        // SAFETY: each piece has the room that it is given, and begins on a line.
+        // SAFETY: each fragment has the room that it is given, and begins on a line.
         let packed = unsafe {
             let mut pack = |at, room| pack(&mut packer, at, room, true);
             let at = room.0.as_mut_ptr();

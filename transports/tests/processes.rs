@@ -6,10 +6,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mpi_core::boards::{Audience, Boards, Fetched, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
+use mpi_core::node_memory::{Audience, Exposure, Fetched, NodeMemory, Source};
 use mpi_core::port::{
     Activity, Body, Offer, PeerId, Port, ProcessName, Pulled, Token, Transport, Why,
 };
@@ -249,12 +249,12 @@ enum Unreadable {
     Never,
     /// Before they have met.
     First,
-    /// When they have said on a board that they fetch what it shows them.
+    /// When they have said on a segment that they fetch what it shows them.
     Late,
 }
 
-/// Rank 0 shows rank 1 a megabyte on a board.
-fn show(mut rank: Rank, unreadable: Unreadable) {
+/// Rank 0 shows rank 1 a megabyte on a segment.
+fn expose(mut rank: Rank, unreadable: Unreadable) {
     rank.meet_all();
     let other = 1 - rank.rank;
     let own = rank.port.memory_mut().prepare_part(2).unwrap();
@@ -263,7 +263,7 @@ fn show(mut rank: Rank, unreadable: Unreadable) {
     let theirs = rank.sink.frames.remove(0).header.context;
     let (first, second) = if rank.rank == 0 { (own, theirs) } else { (theirs, own) };
     let parts = [(PeerId(0), first), (PeerId(1), second)];
-    let board = rank.port.memory_mut().open_board(rank.rank, 77, &parts).unwrap();
+    let segment = rank.port.memory_mut().open_segment(rank.rank, 77, &parts).unwrap();
     rank.meet_all();
     if unreadable == Unreadable::Late {
         forbid_reading();
@@ -277,36 +277,37 @@ fn show(mut rank: Rank, unreadable: Unreadable) {
     let start = Instant::now();
     let patient = || assert!(start.elapsed() < PATIENCE, "nothing has come");
     if rank.rank == 0 {
-        let shown = rank.port.memory_mut().show_piece(board, to, sent.as_ptr(), sent.len() as u64);
-        assert_eq!(shown, expected);
+        let exposed =
+            rank.port.memory_mut().expose_fragment(segment, to, sent.as_ptr(), sent.len() as u64);
+        assert_eq!(exposed, expected);
         let late = unreadable == Unreadable::Late;
-        if shown {
+        if exposed {
             let answer = loop {
-                match rank.port.memory_mut().shown(board, to) {
-                    Shown::Waits => rank.port.poll(&mut rank.sink),
+                match rank.port.memory_mut().exposure(segment, to) {
+                    Exposure::Waits => rank.port.poll(&mut rank.sink),
                     answer => break answer,
                 };
                 patient();
             };
-            assert_eq!(answer, if late { Shown::Refused(1) } else { Shown::Taken });
+            assert_eq!(answer, if late { Exposure::Refused(1) } else { Exposure::Taken });
         }
     } else if expected {
-        let piece = loop {
-            if let Some(piece) = rank.port.memory_mut().read_piece(board, from) {
-                break piece;
+        let fragment = loop {
+            if let Some(fragment) = rank.port.memory_mut().read_fragment(segment, from) {
+                break fragment;
             }
             patient();
         };
-        assert_eq!((piece.len, piece.last, piece.apart), (0, true, 1 << 20));
+        assert_eq!((fragment.len, fragment.last, fragment.exposed), (0, true, 1 << 20));
         let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 1 << 20);
-        let fetched = rank.port.memory_mut().fetch_piece(board, from, &mut into, false);
+        let fetched = rank.port.memory_mut().fetch_fragment(segment, from, &mut into, false);
         let comes = unreadable == Unreadable::Never;
         let bytes = if comes { 1 << 20 } else { 0 };
         assert_eq!(fetched, if comes { Fetched::Whole(bytes) } else { Fetched::Refused });
         assert_eq!(target == sent, comes);
         assert_eq!(into.remaining(), (1 << 20) - bytes);
         assert_eq!(rank.port.shm().counters().bytes_cross_memory, bytes);
-        rank.port.memory_mut().consume_piece(board, from);
+        rank.port.memory_mut().consume_fragment(segment, from);
     }
     rank.finish();
 }
@@ -371,11 +372,11 @@ fn rank_process() {
             let way = ShmSettings { bulk: Bulk::Pipeline, ..base };
             large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_pipelined);
         }
-        "shown" => show(Rank::new(rank, size, base), Unreadable::Never),
-        "shown_in_vain" => show(Rank::new(rank, size, base), Unreadable::Late),
+        "shown" => expose(Rank::new(rank, size, base), Unreadable::Never),
+        "shown_in_vain" => expose(Rank::new(rank, size, base), Unreadable::Late),
         "not_shown" => {
             forbid_reading();
-            show(Rank::new(rank, size, base), Unreadable::First);
+            expose(Rank::new(rank, size, base), Unreadable::First);
         }
         _ => panic!("no program {name}"),
     }
@@ -461,16 +462,16 @@ fn a_megabyte_goes_through_chunks_when_told_so() {
 }
 
 #[test]
-fn what_a_board_shows_is_fetched() {
+fn what_a_segment_exposes_is_fetched() {
     run("shown", 2);
 }
 
 #[test]
-fn what_a_board_shows_is_refused_where_the_kernel_forbids_it() {
+fn what_a_segment_exposes_is_refused_where_the_kernel_forbids_it() {
     run("shown_in_vain", 2);
 }
 
 #[test]
-fn a_board_shows_nothing_to_whom_the_kernel_never_let_read() {
+fn a_segment_exposes_nothing_to_whom_the_kernel_never_let_read() {
     run("not_shown", 2);
 }

@@ -103,10 +103,10 @@ fn a_peer_with_which_a_word_was_exchanged_costs_a_kibibyte_at_most() {
     for (rank, mut peer) in (1..).zip(peers) {
         let (there, mut sink) = (here(&peer), Recorder::default());
         peer.add_peer(PeerId(0), &names[0]);
-        peer.set_ways(PeerId(0), hub_here.clone());
+        peer.set_routes(PeerId(0), hub_here.clone());
         bytes += counted(|| {
             hub.add_peer(PeerId(rank), &names[rank as usize]);
-            hub.set_ways(PeerId(rank), there);
+            hub.set_routes(PeerId(rank), there);
             say(&mut hub, rank);
         })
         .0;

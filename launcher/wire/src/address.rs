@@ -19,7 +19,7 @@ pub const VARIABLE: &str = "_FERRITE_LAUNCHER";
 pub const JOB: &str = "_FERRITE_JOB";
 
 /// Most bytes of a question or an answer.
-pub const LETTER_MAX: usize = 512;
+pub const QUESTION_MAX: usize = 512;
 /// How long the launcher may take to answer. It answers at once, but may wait for a processor.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -105,7 +105,7 @@ impl Question {
             Answer::Sockets => (1, ""),
             Answer::Refused(why) => (0, why.as_str()),
         };
-        let room = LETTER_MAX - ANSWERS.len() - self.nonce.len() - 1 - HASH_BYTES;
+        let room = QUESTION_MAX - ANSWERS.len() - self.nonce.len() - 1 - HASH_BYTES;
         let why = &why.as_bytes()[..why.len().min(room)];
         key.sign([&ANSWERS[..], &self.nonce, &[verdict], why].concat())
     }
@@ -153,9 +153,9 @@ pub fn ask(name: &str, key: &Key, rank: u32) -> Result<[OwnedFd; 2], NoAnswer> {
     let socket = Datagram::bind(b"")?;
     socket.set_patience(PATIENCE)?;
     socket.send_waiting(name.as_bytes(), &question.to_bytes(key))?;
-    let mut letter = [0; LETTER_MAX];
+    let mut bytes = [0; QUESTION_MAX];
     loop {
-        let arrival = match socket.receive(&mut letter) {
+        let arrival = match socket.receive(&mut bytes) {
             Ok(arrival) => arrival,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -164,7 +164,7 @@ pub fn ask(name: &str, key: &Key, rank: u32) -> Result<[OwnedFd; 2], NoAnswer> {
             Err(error) => return Err(error.into()),
         };
         // Anybody may write to this socket; only the launcher is listened to.
-        let answer = question.answered(&letter[..arrival.len], key);
+        let answer = question.answered(&bytes[..arrival.len], key);
         match answer {
             Some(Answer::Refused(why)) => return Err(NoAnswer::Refused(why)),
             Some(Answer::Sockets) if is_of_trust(arrival.uid) => {
@@ -209,7 +209,7 @@ mod tests {
             assert_eq!(Question::from_bytes(&bytes, &key), None);
         }
         let long = question(1).answer(&key, &Answer::Refused("y".repeat(9999)));
-        assert!(long.len() <= LETTER_MAX && question(1).answered(&long, &key).is_some());
+        assert!(long.len() <= QUESTION_MAX && question(1).answered(&long, &key).is_some());
     }
 
     proptest! {

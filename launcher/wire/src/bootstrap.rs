@@ -325,8 +325,8 @@ impl Bootstrap {
 
     /// The same for a failure that this process knows from another one: the launcher leaves that one the word, and
     /// ends this process with the others. Returns where it has not been told, or is gone.
-    pub fn abort_by_hearsay(&mut self, code: i32, text: &str) {
-        let word = control::Frame::Hearsay { code, text: text.to_string() };
+    pub fn abort_by_secondary_error(&mut self, code: i32, text: &str) {
+        let word = control::Frame::SecondaryError { code, text: text.to_string() };
         match self.control.as_ref().filter(|control| control.send(&word)) {
             Some(control) => control.await_end(),
             None => self.abort(code, text),

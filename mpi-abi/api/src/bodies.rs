@@ -1,5 +1,5 @@
 //! Which procedures have a body, and where: the functions of `mpi-abi/src/{calls,raw,direct}`; and
-//! which have a short way beside it, in `mpi-abi/src/quick`.
+//! which have a fast path beside it, in `mpi-abi/src/fast`.
 //!
 //! A function that returns a prepared collective is the body of three procedures: of the blocking
 //! one, which has its name, of the nonblocking one and of the persistent one. One that returns an
@@ -76,12 +76,12 @@ pub struct Body {
     /// Its path, as in `crate::calls::p2p::send`, or the call of the core.
     pub path: String,
     /// The path of a function with the C parameters that says whether it did the whole call.
-    pub quick: Option<String>,
+    pub fast_path: Option<String>,
 }
 
 impl Body {
     fn new(style: Style, form: Form, path: String) -> Body {
-        Body { style, form, path, quick: None }
+        Body { style, form, path, fast_path: None }
     }
 }
 
@@ -115,10 +115,10 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
             add(&mut bodies, procedure, body)?;
         }
     }
-    for Function { module, name, .. } in functions(&src.join("quick"))? {
+    for Function { module, name, .. } in functions(&src.join("fast"))? {
         let procedure = names.get(&name);
         if let Some(body) = procedure.and_then(|procedure| bodies.get_mut(&procedure.name)) {
-            body.quick = Some(format!("crate::quick::{module}::{name}"));
+            body.fast_path = Some(format!("crate::fast::{module}::{name}"));
         }
     }
     Ok(bodies)

@@ -3,8 +3,8 @@
 //!
 //! Checks by kind come first, then conversions, the body, and the results: handles and statuses
 //! that also went in are written back whatever the body said, everything else on success. Where a
-//! procedure has a short way, that is tried before all of it, and what follows stands in a
-//! function of its own so that the short way keeps its arguments in registers.
+//! procedure has a fast path, that is tried before all of it, and what follows stands in a
+//! function of its own so that the fast path keeps its arguments in registers.
 //!
 //! The text's unsafe blocks all rest on one promise, which `mpi-abi/src/glue.rs` states: the arguments
 //! are what MPI requires of the C program.
@@ -40,18 +40,19 @@ fn function(procedure: &Procedure, body: Option<&Body>) -> String {
     let (parameters, arguments) = (parameters.join(", "), arguments.join(", "));
     let (name, result) = (procedure.snake(), rust::return_type(procedure, "F"));
     // One piece of code for all names, C's and Fortran's, which jump to it.
-    let is_shared = body.is_some_and(|body| body.quick.is_none() && body.style != Style::Direct);
+    let is_shared =
+        body.is_some_and(|body| body.fast_path.is_none() && body.style != Style::Direct);
     let way = if is_shared { "(never)" } else { "" };
     // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
     let mut out = format!(
         "\n/// `MPI_{}`.\n#[inline{way}]\npub unsafe fn {name}<F: Face>({parameters}) -> {result} {{\n",
         procedure.name,
     );
-    if let Some(quick) = body.and_then(|body| body.quick.as_ref()) {
+    if let Some(fast_path) = body.and_then(|body| body.fast_path.as_ref()) {
         // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
         let _ = write!(
             out,
-            "unsafe {{\nif {quick}::<F>({arguments}) {{\nreturn 0;\n}}\n\
+            "unsafe {{\nif {fast_path}::<F>({arguments}) {{\nreturn 0;\n}}\n\
              {name}_in_full::<F>({arguments})\n}}\n}}\n\n\
              #[inline(never)]\nunsafe fn {name}_in_full<F: Face>({parameters}) -> {result} {{\n",
         );

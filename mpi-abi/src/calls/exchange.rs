@@ -42,7 +42,7 @@ pub fn sendrecv(
         tag: recvtag,
         comm,
     };
-    let both = cx.messages().send_receive_slowly(send, receive)?;
+    let both = cx.messages().send_receive_slow(send, receive)?;
     finish(cx, both, status)
 }
 

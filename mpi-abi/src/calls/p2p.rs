@@ -30,8 +30,7 @@ pub fn send(
     tag: i32,
     comm: CommHandle,
 ) -> Result<()> {
-    cx.messages()
-        .send_slowly(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Standard)
+    cx.messages().send_slow(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Standard)
 }
 
 /// `MPI_Bsend`.
@@ -93,7 +92,7 @@ pub fn isend(
     request: &mut RequestHandle,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: dest, tag, comm };
-    *request = cx.messages().isend_slowly(message, Mode::Standard)?;
+    *request = cx.messages().isend_slow(message, Mode::Standard)?;
     Ok(())
 }
 
@@ -168,7 +167,7 @@ pub fn recv(
     status: &mut Status,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: source, tag, comm };
-    let request = cx.messages().receive_slowly(message)?;
+    let request = cx.messages().receive_slow(message)?;
     finish(cx, request, status)
 }
 
@@ -186,7 +185,7 @@ pub fn irecv(
     request: &mut RequestHandle,
 ) -> Result<()> {
     *request =
-        cx.messages().ireceive_slowly(Message { buf, count, datatype, rank: source, tag, comm })?;
+        cx.messages().ireceive_slow(Message { buf, count, datatype, rank: source, tag, comm })?;
     Ok(())
 }
 

@@ -195,7 +195,7 @@ fn in_status(cx: &mut Cx<'_>, failure: &Error, comm: Option<CommHandle>) -> Erro
     }
     let error = Error::new(ErrorClass::IN_STATUS, format!("a request failed: {failure}"))
         .hint("The error fields of the statuses say which requests failed and how.");
-    let error = if failure.is_hearsay() { error.hearsay() } else { error };
+    let error = if failure.is_secondary() { error.secondary() } else { error };
     match failure.unreached() {
         Some(rank) => error.out_of_reach(rank),
         None => error,

@@ -3,7 +3,7 @@
 //!
 //! Enters: a prepared call. Leaves: it is done.
 
-use super::board::{copy, polls};
+use super::node::{copy, polls};
 use super::plan::Problem;
 use super::prepared::{Data, Operands, Prepared};
 use crate::coll::Collectives;

@@ -33,7 +33,7 @@ impl ByCost {
         ByCost { spread, only_tree, found: std::array::from_fn(none) }
     }
 
-    /// Puts what costs least in place of what the table has for a board. A tree has to fit the call.
+    /// Puts what costs least in place of what the table has for a segment. A tree has to fit the call.
     #[cold]
     pub(super) fn choose(
         &self,
@@ -45,8 +45,8 @@ impl ByCost {
         match self.way(collective, bytes) {
             Way::Tree if fits => *algorithm = Algorithm::Nodes,
             Way::Tree => {}
-            Way::Flat => *algorithm = Algorithm::Board,
-            Way::Shares => *algorithm = Algorithm::BoardShares,
+            Way::Flat => *algorithm = Algorithm::SharedMemory,
+            Way::Shares => *algorithm = Algorithm::SharedMemoryShares,
         }
     }
 
@@ -93,8 +93,8 @@ impl Objects {
     /// processors flat is the form with the fewest turns.
     pub(super) fn take_caches(&mut self, comm: CommHandle, places: &[[u32; 2]]) -> Result<()> {
         let (spread, tree) = (Spread::of(places), self.selection.tree);
-        let is_crowded = self.comm(comm)?.share > 1;
-        let is_flat = !tree.unwrap_or(!is_crowded);
+        let is_oversubscribed = self.comm(comm)?.share > 1;
+        let is_flat = !tree.unwrap_or(!is_oversubscribed);
         let Some([near, leaders]) = spread.split().filter(|_| !is_flat) else { return Ok(()) };
         let by_cache = spread.of_cache > 1;
         let key = |place: &[u32; 2]| if by_cache { *place } else { [place[0], 0] };

@@ -9,14 +9,14 @@
 //! * Who reads lines of its own waits for the farthest and takes the rest beside it: [`MISSES`] loads are outstanding
 //!   at a time, so that each further line takes the latency divided by that.
 //! * What leaves a last-level cache for others goes through one outlet.
-//! * All enter at the same time. A message is copied into a stream and out of it again, a piece going out while the
+//! * All enter at the same time. A message is copied into a stream and out of it again, a fragment going out while the
 //!   next comes in; who reads many reads one after the other.
 
 use super::menu::Collective;
 pub use super::spread::Spread;
 use crate::tuning::{
-    COPY_NANOS, FAR_LINE_NANOS, LINE_BYTES, LINE_NANOS, LOOK_NANOS, MISSES, MODEL_HEAD_BYTES,
-    MODEL_PIECE_BYTES, MODEL_SHARED_BYTES, OUTLET_NANOS, REDUCE_NANOS, SHARE_BYTES,
+    COPY_NANOS, FAR_LINE_NANOS, LINE_BYTES, LINE_NANOS, LOOK_NANOS, MISSES, MODEL_FRAGMENT_BYTES,
+    MODEL_HEAD_BYTES, MODEL_SHARED_BYTES, OUTLET_NANOS, REDUCE_NANOS, SHARE_BYTES,
     SOCKET_LINE_NANOS, STAGE_NANOS,
 };
 
@@ -155,7 +155,7 @@ impl Node<'_> {
     /// One message that all read.
     fn to_all(&self, bytes: f64) -> f64 {
         let body = self.flow(self.farthest(), bytes, self.c.copy).max(self.outlet(1.0, bytes));
-        self.write(1.0, bytes.min(MODEL_PIECE_BYTES))
+        self.write(1.0, bytes.min(MODEL_FRAGMENT_BYTES))
             + self.queue()
             + body.max(self.c.copy * kib(bytes))
     }
@@ -169,7 +169,7 @@ impl Node<'_> {
     /// A message from each to one.
     fn to_one(&self, bytes: f64, work: f64) -> f64 {
         let read = self.over_others(|at| self.flow(at, bytes, work));
-        self.write(1.0, bytes.min(MODEL_PIECE_BYTES)) + self.first() + read
+        self.write(1.0, bytes.min(MODEL_FRAGMENT_BYTES)) + self.first() + read
     }
 
     /// Everyone writes so many messages, and reads one of everyone.

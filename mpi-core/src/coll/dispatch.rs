@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use super::execute::{Peculiar, Reducer};
 use super::hierarchy::level::Level;
-use super::kept::Nodes;
 use super::memory::Memory;
 use super::menu::{Algorithm, Collective};
 use super::plan::Problem;
 use super::prepared::{Data, Form, LaidOut, Prepared};
 use super::schedule::Schedule;
+use super::schedule_cache::Nodes;
 use super::shape::{Choice, Shape};
 use crate::coll::Collectives;
 use crate::comm::Comm;
@@ -29,9 +29,9 @@ impl<P: Port> Collectives<'_, P> {
             return self.run_alone(call);
         }
         let mut choice = self.choose(call, Form::Blocking)?;
-        if choice.algorithm.is_board() {
-            match self.seat(call.comm)? {
-                Some(seat) => return self.at(seat).run_on_board(call, choice.algorithm),
+        if choice.algorithm.is_shared_memory() {
+            match self.member(call.comm)? {
+                Some(member) => return self.at(member).run_on_segment(call, choice.algorithm),
                 // It has been tried, so that now it is known which nodes there are.
                 None => choice = self.choose(call, Form::Blocking)?,
             }
@@ -50,9 +50,9 @@ impl<P: Port> Collectives<'_, P> {
     #[cold]
     pub(super) fn fail_call(&mut self, call: &Prepared, why: &Error) -> Result<()> {
         let mut choice = self.choose(call, Form::Blocking)?;
-        if choice.algorithm.is_board() {
-            match self.seat(call.comm)? {
-                Some(seat) => return self.at(seat).over_board(|_| Err(why.clone())),
+        if choice.algorithm.is_shared_memory() {
+            match self.member(call.comm)? {
+                Some(member) => return self.at(member).over_segment(|_| Err(why.clone())),
                 None => choice = self.choose(call, Form::Blocking)?,
             }
         }
@@ -70,8 +70,8 @@ impl<P: Port> Collectives<'_, P> {
             return self.run_alone(call).map(|()| self.vci.requests.sent);
         }
         let choice = self.choose(call, Form::Nonblocking)?;
-        if choice.algorithm.is_board() {
-            return self.begin_on_board(call, choice.algorithm);
+        if choice.algorithm.is_shared_memory() {
+            return self.begin_on_segment(call, choice.algorithm);
         }
         self.begin_by_messages(call, &choice)
     }
@@ -114,7 +114,7 @@ impl Objects {
         let Some(collective) = call.collective else { return Ok(Choice::ONLY) };
         let mut choice = self.selection.select(&self.shape(call, state, collective, form));
         if let Some(by_cost) = &state.by_cost
-            && choice.algorithm.is_board()
+            && choice.algorithm.is_shared_memory()
             && !self.selection.is_forced(collective)
         {
             let at_once = form == Form::Blocking && !self.selection.checked;
@@ -133,12 +133,14 @@ impl Objects {
         };
         // Calls that are compared first are held meanwhile, as those are that begin and end later.
         let at_once = form == Form::Blocking && !self.selection.checked;
-        let board = match form {
-            Form::Blocking => at_once && state.may_have_board(self.selection.patience, call.bytes),
-            Form::Nonblocking => !self.selection.checked && state.has_board(),
+        let shared_memory = match form {
+            Form::Blocking => {
+                at_once && state.may_have_segment(self.selection.patience, call.bytes)
+            }
+            Form::Nonblocking => !self.selection.checked && state.has_segment(),
             Form::Persistent => false,
-            Form::Room => {
-                !self.selection.checked && state.remote.is_none() && state.may_have_board(0, 0)
+            Form::Shadow => {
+                !self.selection.checked && state.remote.is_none() && state.may_have_segment(0, 0)
             }
         };
         let size = state.size() as usize;
@@ -150,12 +152,12 @@ impl Objects {
             collective,
             size,
             ranks_per_node,
-            crowded: state.share > 1,
+            oversubscribed: state.share > 1,
             processors: ranks_per_node.div_ceil(state.share.max(1) as usize),
             bytes: call.bytes,
             unit: call.data.unit(),
             commutative: !call.data.needs_order(),
-            board: fit && board,
+            shared_memory: fit && shared_memory,
             nodes: (at_once || form != Form::Blocking)
                 && state.by_cost.is_none()
                 && state.level.as_ref().is_some_and(|level| suits(call, level)),

@@ -109,20 +109,20 @@ names! {
         Pairwise = "pairwise",
         /// Reduce-scatter, then collect.
         Rabenseifner = "rabenseifner",
-        /// Over the shared board of one node, straight from and to everybody.
-        Board = "board",
-        /// Over the board, each process reducing its share of the elements.
-        BoardShares = "board_shares",
+        /// Over the shared segment of one node, straight from and to everybody.
+        SharedMemory = "shared_memory",
+        /// Over the segment, each process reducing its share of the elements.
+        SharedMemoryShares = "shared_memory_shares",
         /// Within each node, and across nodes by one process of each.
         Nodes = "nodes",
     }
 }
 
 impl Algorithm {
-    /// Whether it runs over a board and not as a schedule.
-    pub fn is_board(self) -> bool {
-        use Algorithm::{Board, BoardShares};
-        matches!(self, Board | BoardShares)
+    /// Whether it runs over a segment and not as a schedule.
+    pub fn is_shared_memory(self) -> bool {
+        use Algorithm::{SharedMemory, SharedMemoryShares};
+        matches!(self, SharedMemory | SharedMemoryShares)
     }
 }
 
@@ -147,8 +147,8 @@ pub enum Needs {
     PowerOfTwo,
     /// An even number of processes.
     EvenSize,
-    /// A board, and a call that blocks.
-    Board,
+    /// A segment, and a call that blocks.
+    SharedMemory,
     /// Several nodes, one of them with several processes, and a call that blocks and suits them.
     Nodes,
 }
@@ -161,7 +161,7 @@ impl Needs {
             Needs::Commutative => commutative,
             Needs::PowerOfTwo => size.is_power_of_two(),
             Needs::EvenSize => size.is_multiple_of(2),
-            Needs::Board | Needs::Nodes => false,
+            Needs::SharedMemory | Needs::Nodes => false,
         }
     }
 }
@@ -173,7 +173,7 @@ const ALLGATHER: &[(Algorithm, Needs)] = &[
     (Algorithm::Bruck, Needs::Nothing),
     (Algorithm::NeighborExchange, Needs::EvenSize),
     (Algorithm::Tree, Needs::Nothing),
-    (Algorithm::Board, Needs::Board),
+    (Algorithm::SharedMemory, Needs::SharedMemory),
     (Algorithm::Nodes, Needs::Nodes),
 ];
 
@@ -181,7 +181,7 @@ const ALLGATHER: &[(Algorithm, Needs)] = &[
 const SCAN: &[(Algorithm, Needs)] = &[
     (Algorithm::RecursiveDoubling, Needs::Nothing),
     (Algorithm::Chain, Needs::Nothing),
-    (Algorithm::Board, Needs::Board),
+    (Algorithm::SharedMemory, Needs::SharedMemory),
     (Algorithm::Nodes, Needs::Nodes),
 ];
 
@@ -195,7 +195,7 @@ impl Collective {
             Collective::Barrier => &[
                 (Dissemination, Nothing),
                 (Tree, Nothing),
-                (Board, Needs::Board),
+                (SharedMemory, Needs::SharedMemory),
                 (Nodes, Needs::Nodes),
             ],
             Collective::Bcast => &[
@@ -203,17 +203,17 @@ impl Collective {
                 (ScatterRing, Nothing),
                 (ScatterDoubling, PowerOfTwo),
                 (Chain, Nothing),
-                (Board, Needs::Board),
+                (SharedMemory, Needs::SharedMemory),
                 (Nodes, Needs::Nodes),
             ],
             Collective::Gather | Collective::Scatter => &[
                 (Binomial, Nothing),
                 (Linear, Nothing),
-                (Board, Needs::Board),
+                (SharedMemory, Needs::SharedMemory),
                 (Nodes, Needs::Nodes),
             ],
             Collective::Gatherv | Collective::Scatterv => {
-                &[(Linear, Nothing), (Board, Needs::Board)]
+                &[(Linear, Nothing), (SharedMemory, Needs::SharedMemory)]
             }
             Collective::Allgather => ALLGATHER,
             // Not node by node, for which all blocks have to be one run of elements.
@@ -222,18 +222,18 @@ impl Collective {
                 (Pairwise, Nothing),
                 (Linear, Nothing),
                 (Bruck, Nothing),
-                (Board, Needs::Board),
+                (SharedMemory, Needs::SharedMemory),
                 (Nodes, Needs::Nodes),
             ],
             Collective::Alltoallv | Collective::Alltoallw => {
-                &[(Pairwise, Nothing), (Linear, Nothing), (Board, Needs::Board)]
+                &[(Pairwise, Nothing), (Linear, Nothing), (SharedMemory, Needs::SharedMemory)]
             }
             Collective::Reduce => &[
                 (Binomial, Nothing),
                 (Rabenseifner, Nothing),
                 (Linear, Nothing),
-                (Board, Needs::Board),
-                (BoardShares, Needs::Board),
+                (SharedMemory, Needs::SharedMemory),
+                (SharedMemoryShares, Needs::SharedMemory),
                 (Nodes, Needs::Nodes),
             ],
             Collective::Allreduce => &[
@@ -241,15 +241,15 @@ impl Collective {
                 (Rabenseifner, Nothing),
                 (Ring, Commutative),
                 (Tree, Nothing),
-                (Board, Needs::Board),
-                (BoardShares, Needs::Board),
+                (SharedMemory, Needs::SharedMemory),
+                (SharedMemoryShares, Needs::SharedMemory),
                 (Nodes, Needs::Nodes),
             ],
             Collective::ReduceScatter | Collective::ReduceScatterBlock => &[
                 (PermutedHalving, Nothing),
                 (RecursiveHalving, Commutative),
                 (Pairwise, Nothing),
-                (Board, Needs::Board),
+                (SharedMemory, Needs::SharedMemory),
                 (Nodes, Needs::Nodes),
             ],
             Collective::Scan | Collective::Exscan => SCAN,

@@ -18,14 +18,14 @@ use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
 /// How a call is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// To its end now: it may look for a board.
+    /// To its end now: it may look for a segment.
     Blocking,
-    /// Begun, in the same order by all processes: it may use a board that there is.
+    /// Begun, in the same order by all processes: it may use a segment that there is.
     Nonblocking,
     /// Kept to be started, by each process in an order of its own, and run by messages.
     Persistent,
-    /// The same, on a board that it gets for itself.
-    Room,
+    /// The same, on a segment that it gets for itself.
+    Shadow,
 }
 
 /// A collective operation ready to run.

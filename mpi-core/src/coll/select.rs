@@ -18,7 +18,7 @@ pub struct Selection {
     /// Choices that go before all rules.
     forced: Vec<Option<Rule>>,
     /// Collective calls, for each four of its members, that a communicator makes before it gets a
-    /// board: one that is used little is not worth the acquaintance of all with all.
+    /// segment: one that is used little is not worth the acquaintance of all with all.
     pub patience: u32,
     /// Calls are compared between their processes before they begin (see `check`).
     pub checked: bool,
@@ -26,17 +26,26 @@ pub struct Selection {
     pub tree: Option<bool>,
     /// So many ranks play that they share a last-level cache, and two caches a socket; 0 for what the machine says.
     pub cache_ranks: u32,
-    /// See [`Selection::board_below`], by collective.
-    boards: Vec<i64>,
+    /// See [`Selection::shared_memory_below`], by collective.
+    shared_memory: Vec<i64>,
 }
 
 /// The compiled-in table, which is read once: that takes longer than all else in `MPI_Init`.
 static COMPILED_IN: LazyLock<Selection> = LazyLock::new(|| {
     let count = Collective::ALL.len();
-    let (rules, forced, boards) = (vec![[].into(); count], vec![None; count], vec![-1; count]);
-    Selection { rules, forced, patience: 1, checked: false, tree: None, cache_ranks: 0, boards }
-        .with_table(include_str!("default_table.toml"), "default_table.toml")
-        .expect("a test parses the compiled-in table")
+    let (rules, forced, shared_memory) =
+        (vec![[].into(); count], vec![None; count], vec![-1; count]);
+    Selection {
+        rules,
+        forced,
+        patience: 1,
+        checked: false,
+        tree: None,
+        cache_ranks: 0,
+        shared_memory,
+    }
+    .with_table(include_str!("default_table.toml"), "default_table.toml")
+    .expect("a test parses the compiled-in table")
 });
 
 impl Default for Selection {
@@ -78,18 +87,18 @@ impl Selection {
     }
 
     fn weighed(mut self) -> Selection {
-        for (index, most) in self.boards.iter_mut().enumerate() {
+        for (index, most) in self.shared_memory.iter_mut().enumerate() {
             let first = self.forced[index].iter().chain(self.rules[index].iter()).next();
-            *most = first.map_or(-1, Rule::board_below);
+            *most = first.map_or(-1, Rule::shared_memory_below);
         }
         self
     }
 
-    /// Up to how many bytes every call that may go over a board takes the algorithm `board`, as
+    /// Up to how many bytes every call that may go over a segment takes the algorithm `shared_memory`, as
     /// far as the first rule alone tells; -1 if it does not.
     #[inline]
-    pub(super) fn board_below(&self, collective: Collective) -> i64 {
-        self.boards[collective as usize]
+    pub(super) fn shared_memory_below(&self, collective: Collective) -> i64 {
+        self.shared_memory[collective as usize]
     }
 
     /// Whether a collective goes by one algorithm wherever that can serve.
@@ -100,8 +109,8 @@ impl Selection {
     /// The first rule that applies to `shape` and whose algorithm can serve it.
     pub fn select(&self, shape: &Shape) -> Choice {
         let index = shape.collective as usize;
-        if shape.board && shape.bytes <= self.boards[index] {
-            return Choice::BOARD;
+        if shape.shared_memory && shape.bytes <= self.shared_memory[index] {
+            return Choice::SHARED_MEMORY;
         }
         let mut rules = self.forced[index].iter().chain(self.rules[index].iter());
         let rule = rules.find(|rule| rule.applies(shape)).copied();

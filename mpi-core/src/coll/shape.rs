@@ -12,7 +12,7 @@ pub struct Shape {
     /// The largest number of its processes on one node.
     pub ranks_per_node: usize,
     /// Whether some of its processes are known to share processors with others.
-    pub crowded: bool,
+    pub oversubscribed: bool,
     /// Processors that those of a node have, as far as is known: as many as themselves if none is shared.
     pub processors: usize,
     /// Bytes of type signature: of the message (broadcast), of the vector (reductions, and all
@@ -23,9 +23,9 @@ pub struct Shape {
     pub unit: i64,
     /// Whether the operation is commutative; `true` where nothing is reduced.
     pub commutative: bool,
-    /// Whether the call may go over a board: the communicator has one, or has not tried yet and the
+    /// Whether the call may go over a segment: the communicator has one, or has not tried yet and the
     /// call blocks; and what is reduced is reduced by a kernel of ours on elements without gaps.
-    pub board: bool,
+    pub shared_memory: bool,
     /// Whether the call may go node by node: the communicator is known to have several nodes, and their
     /// order and the elements suit.
     pub nodes: bool,
@@ -47,6 +47,7 @@ pub struct Choice {
 impl Choice {
     /// For a call that there is one way to do.
     pub const ONLY: Choice = Choice { algorithm: Algorithm::Linear, ports: 1, segment: 1 };
-    /// For a call over a board, which knows neither ports nor segments.
-    pub const BOARD: Choice = Choice { algorithm: Algorithm::Board, ports: 1, segment: 1 };
+    /// For a call over a segment, which knows neither ports nor segments.
+    pub const SHARED_MEMORY: Choice =
+        Choice { algorithm: Algorithm::SharedMemory, ports: 1, segment: 1 };
 }

@@ -28,7 +28,7 @@ pub(super) struct Rule {
     bytes: Limits,
     block: Limits,
     commutative: Option<bool>,
-    crowded: Option<bool>,
+    oversubscribed: Option<bool>,
     blocking: Option<bool>,
 }
 
@@ -60,15 +60,15 @@ impl Rule {
             bytes: any,
             block: any,
             commutative: None,
-            crowded: None,
+            oversubscribed: None,
             blocking: None,
         }
     }
 
-    /// The largest number of bytes for which the rule takes the algorithm `board` if that can
+    /// The largest number of bytes for which the rule takes the algorithm `shared_memory` if that can
     /// serve, whatever else is asked; -1 if there is none.
-    pub(super) fn board_below(&self) -> i64 {
-        let any = Rule { bytes: self.bytes, ..Rule::always(Algorithm::Board) };
+    pub(super) fn shared_memory_below(&self) -> i64 {
+        let any = Rule { bytes: self.bytes, ..Rule::always(Algorithm::SharedMemory) };
         let same = *self == Rule { ports: self.ports, segment: self.segment, ..any };
         if same && self.bytes.min <= 0 { self.bytes.max } else { -1 }
     }
@@ -77,7 +77,7 @@ impl Rule {
     pub(super) fn applies(&self, shape: &Shape) -> bool {
         let needs = shape.collective.needs(self.algorithm);
         let met = |needs: Needs| match needs {
-            Needs::Board => shape.board,
+            Needs::SharedMemory => shape.shared_memory,
             Needs::Nodes => shape.nodes,
             other => other.met(shape.size, shape.commutative),
         };
@@ -88,7 +88,7 @@ impl Rule {
             && self.bytes.contain(shape.bytes)
             && self.block.contain(shape.bytes / shape.size.max(1) as i64)
             && self.commutative.is_none_or(|wanted| wanted == shape.commutative)
-            && self.crowded.is_none_or(|wanted| wanted == shape.crowded)
+            && self.oversubscribed.is_none_or(|wanted| wanted == shape.oversubscribed)
             && self.blocking.is_none_or(|wanted| wanted == shape.blocking)
     }
 }
@@ -117,7 +117,7 @@ struct Entry {
     min_block: Option<Spanned<Amount>>,
     max_block: Option<Spanned<Amount>>,
     commutative: Option<bool>,
-    crowded: Option<bool>,
+    oversubscribed: Option<bool>,
     blocking: Option<bool>,
 }
 
@@ -218,7 +218,7 @@ impl Entry {
         let (min, max) = (bytes(self.min_block, 0)?, bytes(self.max_block, i64::MAX)?);
         rule.block = limits(&named, Some(min), Some(max))?;
         rule.commutative = self.commutative;
-        rule.crowded = self.crowded;
+        rule.oversubscribed = self.oversubscribed;
         rule.blocking = self.blocking;
         Ok(rule)
     }

@@ -2,8 +2,8 @@
 //! counted for itself.
 
 /// Persistent operations have the smallest integers for tags, where the numbers of the other calls never come.
-pub(super) const STANDING: i32 = i32::MIN;
-pub(super) const STANDING_NUMBERS: u32 = 1 << 30;
+pub(super) const PERSISTENT: i32 = i32::MIN;
+pub(super) const PERSISTENT_NUMBERS: u32 = 1 << 30;
 
 /// Checks have tags that neither other collective calls nor persistent ones have.
 pub(super) const CHECKS: i32 = -0x3000_0000;
@@ -15,7 +15,7 @@ pub(crate) fn number_of(tag: i32) -> u32 {
     let of = |first: i32, numbers: u32| {
         tag.checked_sub(first).map(|number| number as u32).filter(|&number| number < numbers)
     };
-    of(CHECKS, CHECK_NUMBERS).or_else(|| of(STANDING, STANDING_NUMBERS)).unwrap_or(tag as u32)
+    of(CHECKS, CHECK_NUMBERS).or_else(|| of(PERSISTENT, PERSISTENT_NUMBERS)).unwrap_or(tag as u32)
 }
 
 #[cfg(test)]
@@ -27,10 +27,10 @@ mod tests {
         assert_eq!((number_of(CHECKS), number_of(CHECKS + 5), number_of(17)), (0, 5, 17));
         assert_eq!(number_of(CHECKS + CHECK_NUMBERS as i32 - 1), CHECK_NUMBERS - 1);
         const { assert!(CHECKS + CHECK_NUMBERS as i32 <= i16::MIN as i32) };
-        const { assert!(CHECKS as i64 >= STANDING as i64 + STANDING_NUMBERS as i64) };
-        assert_eq!([0, 7].map(|number| number_of(STANDING + number)), [0, 7]);
-        let last = STANDING_NUMBERS - 1;
-        assert_eq!(number_of(STANDING + last as i32), last);
+        const { assert!(CHECKS as i64 >= PERSISTENT as i64 + PERSISTENT_NUMBERS as i64) };
+        assert_eq!([0, 7].map(|number| number_of(PERSISTENT + number)), [0, 7]);
+        let last = PERSISTENT_NUMBERS - 1;
+        assert_eq!(number_of(PERSISTENT + last as i32), last);
         assert_eq!(number_of(i32::MAX), i32::MAX as u32);
     }
 }

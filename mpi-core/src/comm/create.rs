@@ -310,7 +310,7 @@ impl<P: Port> Communicators<'_, P> {
         if self.entry.comm(comm)?.held.is_freed() {
             return Ok(());
         }
-        self.entry.collectives().leave_board(comm)?;
+        self.entry.collectives().leave_segment(comm)?;
         self.entry.collectives().leave_level(comm)?;
         self.entry.drop_comm(comm)
     }

@@ -18,7 +18,7 @@ impl<P: Port> Process<P> {
             Operation::Receive(receive) => receive.posted.is_none(),
             _ => false,
         };
-        // A board is closed when the last process has left it, which may be long after.
+        // A segment is closed when the last process has left it, which may be long after.
         let closes = |handle| self.closing.iter().any(|(request, _)| *request == handle);
         let mut requests = self.vci.requests.iter();
         let pending = requests.find(|(handle, request)| {

@@ -4,7 +4,7 @@
 //! be started again is one: MPICH goes on starting such requests of all kinds, Open MPI those that send or receive. So
 //! is an operation under way, and a message that was probed for: if they fail, the communicator's error handler hears
 //! of it (§9.3), and a buffered send gives back its place in the communicator's buffer. So a communicator that has some
-//! when the program frees it gets another handle, which the program never sees. Its board and its nodes go at once,
+//! when the program frees it gets another handle, which the program never sees. Its segment and its nodes go at once,
 //! since all processes give them up together: what is started later has its schedule, or a room of its own.
 
 use std::collections::HashSet;

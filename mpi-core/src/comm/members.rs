@@ -1,12 +1,12 @@
 //! What the library itself has its processes tell each other: bytes between the members of a communicator.
 
-use crate::boards::Meeting;
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;
 use crate::datatype::BYTE;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::CommHandle;
+use crate::node_memory::Meeting;
 use crate::p2p::{Message, Mode};
 use crate::port::{PeerId, Port};
 use crate::process::Process;

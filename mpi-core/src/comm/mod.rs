@@ -12,9 +12,9 @@ pub mod topology;
 use std::sync::Arc;
 
 use crate::attributes::AttributeList;
-use crate::coll::board::{BoardState, Lead};
 use crate::coll::by_cost::ByCost;
 use crate::coll::hierarchy::level::Level;
+use crate::coll::node::{Lead, SegmentState};
 use crate::constants::{Comparison, Special};
 use crate::entry::Entry;
 use crate::errhandler::ERRORS_ARE_FATAL;
@@ -60,13 +60,13 @@ pub struct Comm {
     /// Number of the next collective call, the tag of its messages.
     pub(crate) collective_number: u32,
     /// Number of the next persistent collective operation.
-    pub(crate) standing_number: u32,
+    pub(crate) persistent_number: u32,
     /// Number of the next check of a collective call.
     pub(crate) check_number: u32,
     /// Persistent requests on it, and whether the program has freed it.
     pub(crate) held: held::Held,
-    /// Its board.
-    pub(crate) board: BoardState,
+    /// Its segment.
+    pub(crate) segment: SegmentState,
     /// Its groups, one a node, where that is known and there are several; on one node one a last-level cache, or a
     /// socket.
     pub(crate) level: Option<Arc<Level>>,
@@ -78,9 +78,9 @@ pub struct Comm {
     pub(crate) share: u32,
     /// The others that may run on this process's processor, where that is known and some do.
     pub(crate) beside: Box<[u32]>,
-    /// What followed the last barrier on its board.
+    /// What followed the last barrier on its segment.
     pub(crate) lead: Lead,
-    /// The next long exchange on its board copies this process's own block before it reads the others'.
+    /// The next long exchange on its segment copies this process's own block before it reads the others'.
     pub(crate) own_first: bool,
 }
 
@@ -98,7 +98,7 @@ impl<P: Port> Entry<'_, P> {
 }
 
 /// A call weighs one more for each so many bytes, when it is asked whether a communicator has used collectives enough
-/// to get a board: long messages take more time than the acquaintance, and a program may make few of them.
+/// to get a segment: long messages take more time than the acquaintance, and a program may make few of them.
 const WEIGHTY_BYTES: i64 = 1 << 20;
 
 impl Comm {
@@ -118,10 +118,10 @@ impl Comm {
             topology: None,
             buffer: None,
             collective_number: 0,
-            standing_number: 0,
+            persistent_number: 0,
             check_number: 0,
             held: held::Held::default(),
-            board: BoardState::Untried,
+            segment: SegmentState::Untried,
             level: None,
             by_cost: None,
             ranks_per_node: 0,
@@ -158,23 +158,26 @@ impl Comm {
         number
     }
 
-    /// Whether it has a board, be it one that is of no more use.
+    /// Whether it has a segment, be it one that is of no more use.
     #[inline]
-    pub(crate) fn has_board(&self) -> bool {
-        matches!(self.board, BoardState::Open(_) | BoardState::Divided(_) | BoardState::Failed(_))
+    pub(crate) fn has_segment(&self) -> bool {
+        matches!(
+            self.segment,
+            SegmentState::Open(_) | SegmentState::Divided(_) | SegmentState::Failed(_)
+        )
     }
 
     /// Whether a blocking collective with so many bytes (0 if the processes do not all know them) may go over a
-    /// board; the same at all of its processes.
+    /// segment; the same at all of its processes.
     #[inline]
-    pub(crate) fn may_have_board(&self, patience: u32, bytes: i64) -> bool {
-        match self.board {
-            BoardState::Open(_) | BoardState::Divided(_) | BoardState::Failed(_) => true,
-            BoardState::Untried => {
+    pub(crate) fn may_have_segment(&self, patience: u32, bytes: i64) -> bool {
+        match self.segment {
+            SegmentState::Open(_) | SegmentState::Divided(_) | SegmentState::Failed(_) => true,
+            SegmentState::Untried => {
                 let calls = i64::from(self.collective_number) + bytes / WEIGHTY_BYTES;
                 self.size() > 1 && calls >= i64::from(self.size() / 4 * patience)
             }
-            BoardState::Opening | BoardState::None => false,
+            SegmentState::Opening | SegmentState::None => false,
         }
     }
 

@@ -3,10 +3,10 @@
 
 use super::Communicators;
 use super::members::Members;
-use crate::boards::Meeting;
 use crate::constants::UNDEFINED;
 use crate::error::Result;
 use crate::handle::CommHandle;
+use crate::node_memory::Meeting;
 use crate::port::{PeerId, Port};
 
 impl<P: Port> Communicators<'_, P> {

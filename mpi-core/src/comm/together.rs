@@ -27,7 +27,7 @@ impl<P: Port> Members<'_, P> {
                 let at = own.len() * rank;
                 let class = i32::from_le_bytes(std::array::from_fn(|i| all[at + i]));
                 let text = format!("rank {rank} of the communicator failed; see its message");
-                Err(Error::new(ErrorClass(class), text).hearsay())
+                Err(Error::new(ErrorClass(class), text).secondary())
             }
             (mine, _) => {
                 let heard = u64::from_le_bytes(std::array::from_fn(|i| all[4 + i]));

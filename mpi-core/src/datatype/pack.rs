@@ -118,7 +118,7 @@ impl Datatypes {
     /// # Safety
     /// As for [`pack`] or [`unpack`].
     #[inline(always)]
-    pub unsafe fn pack_quickly<const PACK: bool>(
+    pub unsafe fn pack_fast<const PACK: bool>(
         &self,
         buf: UserBuffer,
         count: i64,

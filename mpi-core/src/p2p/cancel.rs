@@ -18,7 +18,7 @@ use crate::port::{Body, PeerId, Port};
 use crate::process::Process;
 use crate::request::Operation;
 use crate::status::Status;
-use crate::vci::{Vci, Wish};
+use crate::vci::{Deferred, Vci};
 
 impl<P: Port> Process<P> {
     /// Asks the receiver to drop the announcement of a send; nothing for another request.
@@ -64,7 +64,7 @@ impl Vci {
             announced && arrived.peer == peer
         });
         if !dropped.is_empty() {
-            self.wishes.push_back(Wish::Cancelled(peer, token));
+            self.deferred.push_back(Deferred::Cancelled(peer, token));
         }
     }
 

@@ -10,10 +10,10 @@ use crate::request::{Operation, Owner, Request, gather_long};
 use crate::status::Status;
 
 impl<P: Port> Messages<'_, P> {
-    /// `MPI_Sendrecv` of plain messages that succeeds (see [`quick`](super::quick)); `None` leaves
-    /// the rest to [`Messages::send_receive_slowly`].
+    /// `MPI_Sendrecv` of plain messages that succeeds (see [`fast`](super::fast)); `None` leaves
+    /// the rest to [`Messages::send_receive_slow`].
     #[inline]
-    pub fn send_receive_quickly(&mut self, send: &Message, receive: &Message) -> Option<Status> {
+    pub fn send_receive_fast(&mut self, send: &Message, receive: &Message) -> Option<Status> {
         if !self.is_plain(send) || send.tag < 0 || !self.is_plain(receive) {
             return None;
         }
@@ -33,13 +33,9 @@ impl<P: Port> Messages<'_, P> {
         status
     }
 
-    /// The ordinary way of `MPI_Sendrecv`, tried after [`Messages::send_receive_quickly`]: the request
+    /// The slow path of `MPI_Sendrecv`, tried after [`Messages::send_receive_fast`]: the request
     /// to wait for.
-    pub fn send_receive_slowly(
-        &mut self,
-        send: Message,
-        receive: Message,
-    ) -> Result<RequestHandle> {
+    pub fn send_receive_slow(&mut self, send: Message, receive: Message) -> Result<RequestHandle> {
         match self.vci.begun.take() {
             Some(begun) => Ok(begun),
             None => self.isend_receive(send, receive),
@@ -58,7 +54,7 @@ impl<P: Port> Messages<'_, P> {
     /// Begins a send, which is not cancelled on its own.
     #[inline]
     fn isend_or_fail(&mut self, message: Message) -> Result<RequestHandle> {
-        match self.isend_quickly(&message) {
+        match self.isend_fast(&message) {
             Some(sent) => Ok(sent),
             None => self.begin_send(message, Mode::Standard),
         }

@@ -1,4 +1,4 @@
-//! The one message that a receive of the short way takes, put so that three comparisons of words
+//! The one message that a receive of the fast path takes, put so that three comparisons of words
 //! tell whether a frame is it: everything that can be worked out before it comes is.
 //!
 //! Enters: what the receive asks for and the number of the next message of its source. Leaves: to

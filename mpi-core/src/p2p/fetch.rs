@@ -7,7 +7,7 @@ use crate::header::FrameKind;
 use crate::lost::lost_peer;
 use crate::port::{PeerId, Port, Pulled, Token};
 use crate::request::{Operation, ReceiveState, Request};
-use crate::vci::{Vci, Wish};
+use crate::vci::{Deferred, Vci};
 
 impl Vci {
     /// Fetches the announced message `rts` into the receive `request`, or asks for its bytes.
@@ -37,7 +37,7 @@ impl Vci {
                 self.control(port, rts.peer, FrameKind::Fin, rendezvous::fin_payload(rts.token));
                 self.complete_receive(request, rts.len);
                 // The sender has waited for this long, and others may wait for what it does next.
-                port.give_turn();
+                port.yield_processor();
             }
             Pulled::Begun => {
                 receive.awaited = Some(rts);
@@ -78,7 +78,7 @@ impl Vci {
         let fetching = receive.fetching;
         if let Some(rts) = receive.awaited.filter(|rts| rts.peer == peer) {
             if fetching {
-                self.wishes.push_back(Wish::Finish(peer, rts.token));
+                self.deferred.push_back(Deferred::Finish(peer, rts.token));
             }
             self.complete_receive(request, rts.len);
         }
@@ -93,7 +93,7 @@ impl Vci {
         };
         (receive.landing, receive.fetching) = (false, false);
         if let Some(rts) = receive.awaited.filter(|rts| rts.peer == peer) {
-            self.wishes.push_back(Wish::Ask(request, rts));
+            self.deferred.push_back(Deferred::Ask(request, rts));
         }
     }
 }

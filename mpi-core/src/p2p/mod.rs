@@ -1,7 +1,7 @@
 //! Point-to-point communication (MPI-5.0 chapter 3).
 //!
-//! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`quick`] is the
-//! short way of small messages past both, [`expected`] what it takes, [`ahead`] what it does while nothing
+//! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`fast`] is the
+//! fast path of small messages past both, [`expected`] what it takes, [`ahead`] what it does while nothing
 //! comes, [`probe`] looks, [`exchange`] does both at once,
 //! [`rendezvous`] is the handshake of large messages, [`credit`] bounds unexpected data,
 //! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
@@ -12,10 +12,10 @@ mod cancel;
 pub(crate) mod credit;
 pub mod exchange;
 pub mod expected;
+mod fast;
 mod fetch;
 pub mod persistent;
 pub mod probe;
-mod quick;
 pub mod receive;
 pub(crate) mod rendezvous;
 pub mod send;

@@ -61,7 +61,9 @@ impl<P: Port> Entry<'_, P> {
                 self.messages().isend(Message { comm, ..message }, mode)?
             }
             Recipe::Receive(message) => self.messages().ireceive(Message { comm, ..message })?,
-            Recipe::Collective(standing) => self.collectives().start_standing(&standing, comm)?,
+            Recipe::Collective(operation) => {
+                self.collectives().start_persistent_collective(&operation, comm)?
+            }
         };
         if let Operation::Persistent(persistent) =
             &mut self.vci.requests.get_mut(request)?.operation
@@ -80,7 +82,9 @@ impl<P: Port> Entry<'_, P> {
                 }
                 Ok(())
             }
-            Recipe::Collective(standing) => self.collectives().release_standing(&standing),
+            Recipe::Collective(operation) => {
+                self.collectives().release_persistent_collective(&operation)
+            }
         }
     }
 }

@@ -132,33 +132,33 @@ impl Vci {
 impl<P: Port> Messages<'_, P> {
     /// `MPI_Recv`.
     pub fn receive(&mut self, message: Message) -> Result<Status> {
-        if let Some(status) = self.receive_quickly(&message) {
+        if let Some(status) = self.receive_fast(&message) {
             return Ok(status);
         }
-        let request = self.receive_slowly(message)?;
+        let request = self.receive_slow(message)?;
         self.wait_one(request)
     }
 
-    /// The ordinary way of `MPI_Recv`, tried after [`Messages::receive_quickly`]: the request to
+    /// The slow path of `MPI_Recv`, tried after [`Messages::receive_fast`]: the request to
     /// wait for.
-    pub fn receive_slowly(&mut self, message: Message) -> Result<RequestHandle> {
+    pub fn receive_slow(&mut self, message: Message) -> Result<RequestHandle> {
         match self.vci.begun.take() {
             Some(begun) => Ok(begun),
-            None => self.ireceive_slowly(message),
+            None => self.ireceive_slow(message),
         }
     }
 
     /// `MPI_Irecv`.
     #[inline(never)]
     pub fn ireceive(&mut self, message: Message) -> Result<RequestHandle> {
-        if let Some(received) = self.ireceive_quickly(&message) {
+        if let Some(received) = self.ireceive_fast(&message) {
             return Ok(received);
         }
-        self.ireceive_slowly(message)
+        self.ireceive_slow(message)
     }
 
-    /// The ordinary way of `MPI_Irecv`: takes an unexpected message, or posts.
-    pub fn ireceive_slowly(&mut self, message: Message) -> Result<RequestHandle> {
+    /// The slow path of `MPI_Irecv`: takes an unexpected message, or posts.
+    pub fn ireceive_slow(&mut self, message: Message) -> Result<RequestHandle> {
         match self.check_receive(&message)? {
             Some((unpacker, pattern)) => {
                 let process: &mut Process<P> = self;

@@ -154,15 +154,15 @@ impl<P: Port> Messages<'_, P> {
     /// `MPI_Send` and its three kin: returns when the buffer may be used again (§3.4).
     #[inline]
     pub fn send(&mut self, message: Message, mode: Mode) -> Result<()> {
-        if matches!(mode, Mode::Standard | Mode::Ready) && self.send_quickly(&message) {
+        if matches!(mode, Mode::Standard | Mode::Ready) && self.send_fast(&message) {
             return Ok(());
         }
-        self.send_slowly(message, mode)
+        self.send_slow(message, mode)
     }
 
-    /// The ordinary way: a send that is not small, or not plain, or finds no room, or is mistaken.
+    /// The slow path: a send that is not small, or not plain, or finds no room, or is mistaken.
     #[inline(never)]
-    pub fn send_slowly(&mut self, message: Message, mode: Mode) -> Result<()> {
+    pub fn send_slow(&mut self, message: Message, mode: Mode) -> Result<()> {
         if mode == Mode::Buffered {
             return self.buffered_send(message).map(|_| ());
         }
@@ -178,15 +178,15 @@ impl<P: Port> Messages<'_, P> {
     #[inline(never)]
     pub fn isend(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
         if matches!(mode, Mode::Standard | Mode::Ready)
-            && let Some(sent) = self.isend_quickly(&message)
+            && let Some(sent) = self.isend_fast(&message)
         {
             return Ok(sent);
         }
-        self.isend_slowly(message, mode)
+        self.isend_slow(message, mode)
     }
 
-    /// The ordinary way of `MPI_Isend` and its kin.
-    pub fn isend_slowly(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
+    /// The slow path of `MPI_Isend` and its kin.
+    pub fn isend_slow(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
         match self.begin_send(message, mode) {
             Err(failure) if mode != Mode::Buffered => self.begin_unmatched(&message, failure),
             begun => begun,

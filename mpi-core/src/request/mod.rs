@@ -6,13 +6,13 @@
 //! with an [`Owner`] that is told instead.
 
 pub mod completion;
+pub mod fast;
 mod memory;
-pub mod quick;
 
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-use crate::coll::standing::Standing;
+use crate::coll::persistent::PersistentCollective;
 use crate::error::Error;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle, RequestKind};
 use crate::p2p::rendezvous::Rts;
@@ -131,7 +131,7 @@ pub(crate) enum Recipe {
     /// `MPI_Recv_init`.
     Receive(Message),
     /// `MPI_Barrier_init` and its kin (§6.13).
-    Collective(Rc<Standing>),
+    Collective(Rc<PersistentCollective>),
 }
 
 /// A generalized request's functions, by address; they are the program's.

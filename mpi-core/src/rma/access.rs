@@ -16,8 +16,8 @@ use crate::op::{Builtin, Op, Update};
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::Request;
-use crate::segments::Segments;
 use crate::status::Status;
+use crate::window_segments::WindowSegments;
 
 /// Elements of another process's window.
 #[derive(Clone, Copy, Debug)]

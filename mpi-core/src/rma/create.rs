@@ -5,18 +5,18 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicI64;
 
 use super::memory::lines_of;
-use super::{Epochs, Part, Segment, Window, Windows};
+use super::{Epochs, Part, Window, WindowSegment, Windows};
 use crate::attributes::AttributeList;
-use crate::boards::Meeting;
 use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, WinHandle};
 use crate::info::Info;
+use crate::node_memory::Meeting;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
 use crate::room::PAGE;
-use crate::segments::Segments;
 use crate::text::Text;
+use crate::window_segments::WindowSegments;
 
 /// What each process tells the others before the segment is made.
 struct Request {
@@ -139,7 +139,7 @@ impl<P: Port> Windows<'_, P> {
         comm: CommHandle,
         size: Result<u64>,
         request: Request,
-    ) -> Result<(Segment, Vec<Part>)> {
+    ) -> Result<(WindowSegment, Vec<Part>)> {
         let mine = match size {
             Ok(size) => self.meet_all(comm).map(|()| size),
             wrong => wrong,
@@ -179,7 +179,7 @@ impl<P: Port> Windows<'_, P> {
     }
 
     /// Rank 0 makes a segment, all others map it.
-    fn map_together(&mut self, comm: CommHandle, layout: Layout) -> Result<Segment> {
+    fn map_together(&mut self, comm: CommHandle, layout: Layout) -> Result<WindowSegment> {
         let state = self.entry.comm(comm)?;
         let (rank, mark) = (state.rank, state.context);
         let members: Vec<PeerId> = state.group.iter().collect();
@@ -189,18 +189,18 @@ impl<P: Port> Windows<'_, P> {
             let mut fetched = None;
             let call = |process: &Process<P>| process.waits_to_meet(comm, members[0]);
             self.entry.block_in(call, |process| {
-                fetched = process.port.memory_mut().fetch_segment(mark, members[0], layout);
+                fetched = process.port.memory_mut().fetch_window_segment(mark, members[0], layout);
                 fetched.is_some()
             });
             let fetched = fetched.expect("awaited").map_err(refused);
             return self.entry.members(comm).fail_together(fetched);
         }
-        let made = self.entry.port.memory_mut().make_segment(mark, layout).map_err(refused);
+        let made = self.entry.port.memory_mut().make_window_segment(mark, layout).map_err(refused);
         let made = self.entry.members(comm).fail_together(made);
         if made.is_ok() {
             members[1..]
                 .iter()
-                .for_each(|peer| self.entry.port.memory_mut().post_segment(mark, *peer));
+                .for_each(|peer| self.entry.port.memory_mut().post_window_segment(mark, *peer));
         }
         let made = made.and_then(|segment| self.entry.members(comm).fail_together(Ok(segment)));
         self.entry.port.memory_mut().end_posting(mark);

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{RequestHandle, WinHandle};
 use crate::port::Port;
 use crate::process::Process;
-use crate::segments::Segments;
+use crate::window_segments::WindowSegments;
 
 /// `MPI_LOCK_EXCLUSIVE`.
 pub const LOCK_EXCLUSIVE: i32 = 301;

@@ -26,20 +26,20 @@ pub(super) fn lines_of(size: u32, align: u64) -> Option<u64> {
 }
 
 /// Memory that several processes have mapped, as this one sees it.
-pub struct Segment {
+pub struct WindowSegment {
     base: *mut u8,
     len: u64,
     /// Unmaps the memory when dropped.
     _keeper: Box<dyn Any>,
 }
 
-impl Segment {
+impl WindowSegment {
     /// The `len` bytes at `base`.
     ///
     /// # Safety
     /// They are readable and writable as long as `keeper` lives, and `base` is aligned to a page.
-    pub unsafe fn new(base: *mut u8, len: u64, keeper: Box<dyn Any>) -> Segment {
-        Segment { base, len, _keeper: keeper }
+    pub unsafe fn new(base: *mut u8, len: u64, keeper: Box<dyn Any>) -> WindowSegment {
+        WindowSegment { base, len, _keeper: keeper }
     }
 
     /// The address of `len` bytes at `offset`.
@@ -57,7 +57,7 @@ impl Segment {
 /// for shared-memory multiprocessors, 1991) in its form of three counters.
 #[derive(Clone)]
 pub(super) struct Line {
-    segment: Rc<Segment>,
+    segment: Rc<WindowSegment>,
     offset: u64,
 }
 
@@ -78,7 +78,7 @@ enum Word {
 
 impl Line {
     /// The line of the process with this rank.
-    pub(super) fn of(segment: &Rc<Segment>, rank: u32) -> Line {
+    pub(super) fn of(segment: &Rc<WindowSegment>, rank: u32) -> Line {
         let offset = u64::from(rank) * LINE;
         segment.at(offset, LINE);
         Line { segment: Rc::clone(segment), offset }

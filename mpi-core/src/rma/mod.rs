@@ -1,7 +1,7 @@
 //! One-sided communication (MPI-5.0 chapter 12): windows whose memory the processes of a node
 //! share.
 //!
-//! Enters: calls on a window's handle. A window's memory is a [`Segment`] that the port provides
+//! Enters: calls on a window's handle. A window's memory is a [`WindowSegment`] that the port provides
 //! and every member has mapped, so an operation is done when the call returns: a put is a copy, an
 //! accumulate a copy under the target's lock (`memory`). What remains is order between processes
 //! (`epochs`, `active`): barriers, messages, and a queue for each target.
@@ -29,7 +29,7 @@ use crate::text::Text;
 pub use access::Target;
 use epochs::Epochs;
 pub use epochs::{LOCK_EXCLUSIVE, LOCK_SHARED};
-pub use memory::Segment;
+pub use memory::WindowSegment;
 
 /// One process's part of a window.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ pub struct Window {
     /// Where the program finds the values of the attributes that the standard gives it: size,
     /// displacement unit, flavor, model.
     pub shown: Box<[AtomicI64; 4]>,
-    segment: Rc<Segment>,
+    segment: Rc<WindowSegment>,
     parts: Vec<Part>,
     rank: u32,
     epochs: Epochs,

@@ -8,7 +8,7 @@ use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::error::ErrorClass;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
 
-/// So many ranks play that they share a cache, and every communicator gets a board at once.
+/// So many ranks play that they share a cache, and every communicator gets a segment at once.
 fn play(mpi: &mut SimEntry<'_>, cache_ranks: u32, tree: Option<bool>) {
     mpi.selection.cache_ranks = cache_ranks;
     mpi.selection.tree = tree;

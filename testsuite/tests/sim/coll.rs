@@ -38,8 +38,9 @@ fn long_messages_between_two_ranks_give_the_right_answer() {
     for (seed, &collective) in (0u64..).zip(Collective::ALL) {
         let call = |(n, len)| Call { collective, len, root: n % 2, salt: n as i64 };
         let calls: Vec<Call> = [9_000, 40_000, 9_000].into_iter().enumerate().map(call).collect();
-        let boards = collective.menu().iter().filter(|(algorithm, _)| algorithm.is_board());
-        for &(algorithm, _) in boards {
+        let segments =
+            collective.menu().iter().filter(|(algorithm, _)| algorithm.is_shared_memory());
+        for &(algorithm, _) in segments {
             for round in 0..4 {
                 let calls = calls.clone();
                 let outcome = World::new(seed << 8 | round, 2).start_mpi(move |mpi| {
@@ -108,19 +109,19 @@ fn the_fast_path_of_some_ranks_meets_the_described_way_of_others() {
             fast
         });
         for fast in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
-            assert!(fast > Some(50), "{fast:?} calls went the fast path");
+            assert!(fast > Some(50), "{fast:?} calls took the fast path");
         }
     }
 }
 
-/// Blocks of one piece each although they are long.
+/// Blocks of one fragment each although they are long.
 #[test]
 fn long_exchanges_of_ranks_that_share_processors_give_the_right_answer() {
     const LENGTHS: [usize; 4] = [5_000, 9, 7_000, 12_000];
     let exchanges = [Collective::Alltoall, Collective::Alltoallv, Collective::Alltoallw];
     for (seed, ranks) in (0u64..).zip([3u32, 4, 4, 5]) {
         let network =
-            SimOptions { processors: Some(2), large_pieces: true, ..SimOptions::default() };
+            SimOptions { processors: Some(2), large_fragments: true, ..SimOptions::default() };
         let outcome = World { network, ..World::new(seed, ranks) }.start_mpi(move |mpi| {
             mpi.selection.patience = 0;
             let call = |round: usize| {
@@ -231,7 +232,7 @@ fn a_block_longer_than_agreed_is_refused_on_the_fast_path_too() {
     assert_eq!(results, [Some(Err(ErrorClass::TRUNCATE)), Some(Ok(true))]);
 }
 
-/// In one piece, in tiles, and in the writer's memory; what is beyond comes within the last piece or behind it.
+/// In one fragment, in tiles, and in the writer's memory; what is beyond comes within the last fragment or behind it.
 #[test]
 fn an_operand_longer_than_agreed_is_refused() {
     for (seed, len, beyond) in (0..60u64).map(|seed| {
@@ -239,8 +240,8 @@ fn an_operand_longer_than_agreed_is_refused() {
     }) {
         for root in [Some(0), None] {
             let outcome = World::new(seed, 2).start_mpi(move |mpi| {
-                use_only(mpi, Collective::Reduce, Algorithm::Board);
-                use_only(mpi, Collective::Allreduce, Algorithm::Board);
+                use_only(mpi, Collective::Reduce, Algorithm::SharedMemory);
+                use_only(mpi, Collective::Allreduce, Algorithm::SharedMemory);
                 let count = len + i64::from(mpi.identity.rank) * beyond;
                 let mut from = vec![1i64; count as usize];
                 let mut into = vec![0i64; count as usize];
@@ -266,10 +267,10 @@ fn an_operand_longer_than_agreed_is_refused() {
 fn a_failure_at_one_rank_is_told_to_those_who_wait_for_it() {
     let failed = Some(ErrorClass::TRUNCATE);
     let over_messages = [[None, None], [None, None], [failed, None], [failed, None]];
-    let over_a_board = [[None, failed], [None, failed], [failed, failed], [None, failed]];
+    let over_a_segment = [[None, failed], [None, failed], [failed, failed], [None, failed]];
     for seed in 0..20 {
         for (algorithm, expected) in
-            [(Algorithm::Binomial, over_messages), (Algorithm::Board, over_a_board)]
+            [(Algorithm::Binomial, over_messages), (Algorithm::SharedMemory, over_a_segment)]
         {
             let outcome = World::new(seed, 4).start_mpi(move |mpi| fail_at_rank_2(mpi, algorithm));
             let results = outcome.unwrap_or_else(|hang| panic!("{algorithm}: {hang}")).results;
@@ -335,13 +336,13 @@ fn bytes_broadcast_to_many_ranks() {
     assert!(outcome.unwrap().results.iter().all(|right| *right == Some(true)));
 }
 
-/// Whatever a rank shows in its memory or writes in pieces, and whoever refuses to fetch in the middle.
+/// Whatever a rank shows in its memory or writes in fragments, and whoever refuses to fetch in the middle.
 #[test]
 fn two_ranks_add_up_long_vectors_in_place_and_not() {
     for seed in 0..200u64 {
         let lens = [400, 2_000, 6_001, 20_000].map(|len: i64| len + (seed % 7) as i64);
         let outcome = World::new(seed, 2).start_mpi(move |mpi| {
-            use_only(mpi, Collective::Allreduce, Algorithm::Board);
+            use_only(mpi, Collective::Allreduce, Algorithm::SharedMemory);
             let me = i64::from(mpi.identity.rank);
             (0..8).all(|round| {
                 let len = lens[round % lens.len()];
@@ -396,7 +397,7 @@ fn add_up(mpi: &mut SimEntry<'_>, round: i64, len: i64, root: Option<i32>) -> bo
 fn two_ranks_add_up_long_vectors_for_a_root_in_place_and_not() {
     for seed in 0..120u64 {
         let outcome = World::new(seed, 2).start_mpi(move |mpi| {
-            use_only(mpi, Collective::Reduce, Algorithm::Board);
+            use_only(mpi, Collective::Reduce, Algorithm::SharedMemory);
             (0..12).find(|round| {
                 let len = [8_190, 12_000, 33_000, 40_000][*round as usize % 4] + (seed % 5) as i64;
                 !add_up(mpi, *round, len, Some((*round / 3 % 2) as i32))
@@ -413,8 +414,8 @@ fn shares_add_up_vectors_for_every_root_and_for_everyone() {
         let ranks = 2 + (seed % 9) as u32;
         let network = SimOptions { processors: Some(2), ..SimOptions::default() };
         let outcome = World { network, ..World::new(seed, ranks) }.start_mpi(move |mpi| {
-            use_only(mpi, Collective::Reduce, Algorithm::BoardShares);
-            use_only(mpi, Collective::Allreduce, Algorithm::BoardShares);
+            use_only(mpi, Collective::Reduce, Algorithm::SharedMemoryShares);
+            use_only(mpi, Collective::Allreduce, Algorithm::SharedMemoryShares);
             (0..30).find(|round| {
                 let len = [1, 130, 700, 3_000][*round as usize % 4] + (seed % 5) as i64;
                 let root = (*round as i32 * 7 + seed as i32) % ranks as i32;
@@ -522,7 +523,7 @@ fn play_with_256(seed: u64, algorithm: Algorithm, collectives: Vec<Collective>) 
 fn every_algorithm_serves_256_ranks_and_a_seed_replays_it() {
     for &collective in Collective::ALL {
         for &(algorithm, _) in collective.menu() {
-            if algorithm.is_board() {
+            if algorithm.is_shared_memory() {
                 continue;
             }
             let first = play_with_256(1, algorithm, vec![collective]);
@@ -535,11 +536,11 @@ fn every_algorithm_serves_256_ranks_and_a_seed_replays_it() {
     }
 }
 
-/// What takes long is the opening, at which all meet all, so one board serves all collectives.
+/// What takes long is the opening, at which all meet all, so one segment serves all collectives.
 #[test]
-fn boards_serve_256_ranks() {
-    let boards = Algorithm::ALL.iter().copied().filter(|algorithm| algorithm.is_board());
-    for algorithm in boards {
+fn segments_serve_256_ranks() {
+    let segments = Algorithm::ALL.iter().copied().filter(|algorithm| algorithm.is_shared_memory());
+    for algorithm in segments {
         let serves = |collective: &Collective| {
             collective.menu().iter().any(|(other, _)| *other == algorithm)
         };

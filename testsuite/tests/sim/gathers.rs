@@ -5,7 +5,7 @@ use mpi_core::coll::menu::Collective;
 use testsuite::sim::World;
 use transports::sim::SimOptions;
 
-fn crowded(seed: u64, ranks: u32) -> World {
+fn oversubscribed(seed: u64, ranks: u32) -> World {
     let network = SimOptions { processors: Some(2), ..SimOptions::default() };
     World { network, ..World::new(seed, ranks) }
 }
@@ -14,7 +14,7 @@ fn crowded(seed: u64, ranks: u32) -> World {
 fn long_blocks_come_to_a_root_whoever_is_there_first() {
     for seed in 0..60u64 {
         let ranks = 3 + (seed % 6) as u32;
-        let outcome = crowded(seed, ranks).start_mpi(move |mpi| {
+        let outcome = oversubscribed(seed, ranks).start_mpi(move |mpi| {
             mpi.selection.patience = 0;
             let call = |n: usize| {
                 let collective = match n % 5 {

@@ -3,16 +3,16 @@
 
 mod calls;
 
-mod begun;
 mod caches;
 mod coll;
 mod gathers;
 mod hostile;
 mod leftovers;
 mod nodes;
+mod nonblocking;
 mod p2p;
+mod persistent;
 mod severed;
-mod standing;
 mod thousand;
 mod windows;
 mod world;

@@ -196,7 +196,7 @@ fn a_narrow_network_changes_nothing_but_time() {
         capacity: 1,
         refuse: 0.5,
         frame_bytes_max: 256,
-        piece_bytes_max: 1000,
+        fragment_bytes_max: 1000,
         pull: 0.2,
         delay: 0..=100_000,
         ..SimOptions::default()
@@ -206,10 +206,10 @@ fn a_narrow_network_changes_nothing_but_time() {
     assert!(told > 100, "receivers told {told} times where bytes go");
 }
 
-/// The way of a small message past every queue (`mpi-core/src/p2p/quick.rs`), from never open to
+/// The way of a small message past every queue (`mpi-core/src/p2p/fast.rs`), from never open to
 /// always, must not show in what a program gets.
 #[test]
-fn the_short_way_changes_nothing() {
+fn the_fast_path_changes_nothing() {
     for front in [0.0, 0.2, 1.0] {
         let ordered = SimOptions { front, capacity: 4, delay: 0..=2_000, ..SimOptions::default() };
         let reordered = SimOptions { front, reorder: true, ..ordered.clone() };

@@ -20,8 +20,8 @@ use super::{DIRECTION, complain, root};
 const LEFT: &[(&str, &str)] = &[
     (
         "mpi-core/src",
-        "boards, coll, comm, entry, group, io, lost, objects, p2p, peers, port, process, request, rma, segments, \
-         session, vci, waiting",
+        "coll, comm, entry, group, io, lost, node_memory, objects, p2p, peers, port, process, request, rma, \
+         session, vci, waiting, window_segments",
     ),
     (
         "mpi-abi/src",

@@ -23,14 +23,14 @@ const BESIDES: &[&str] = &[
 ];
 /// Files whose numbers are no tuning, and what they are: processes must agree on them.
 const FORMATS: &[(&str, &str)] = &[
-    ("mpi-core/src/coll/board/seat.rs", "fields of words that processes tell each other"),
+    ("mpi-core/src/coll/node/member.rs", "fields of words that processes tell each other"),
     ("mpi-core/src/p2p/expected.rs", "bits of a header's words"),
     ("mpi-core/src/p2p/rendezvous.rs", "the version and the bytes of a payload"),
-    ("transports/src/board/layout.rs", "where what lies in a part"),
-    ("transports/src/board/stream/cells.rs", "what a cell holds"),
+    ("transports/src/segment/layout.rs", "where what lies in a part"),
+    ("transports/src/segment/stream/cells.rs", "what a cell holds"),
     ("transports/src/shm/arena/layout.rs", "where what lies in an arena"),
     ("transports/src/shm/arena/mod.rs", "the version of an arena"),
-    ("transports/src/shm/attach/parting.rs", "the bytes of a letter"),
+    ("transports/src/shm/attach/parting.rs", "the bytes of a setup message"),
     ("transports/src/shm/ring/exchange.rs", "a bit of an offset"),
     ("transports/src/shm/ring/lane/cell.rs", "what a cell holds, and how many a lane has"),
 ];

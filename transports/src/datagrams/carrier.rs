@@ -1,7 +1,7 @@
 //! What carries datagrams: the kernel's sockets ([`crate::udp`]), or queue pairs of a network card. It may lose
 //! them, repeat them, change their order and their bytes.
 //!
-//! In: trains of datagrams, and where each goes. Out: datagrams that have come, and what the way to a peer
+//! In: batches of datagrams, and where each goes. Out: datagrams that have come, and what the way to a peer
 //! carries.
 
 use std::fmt::Debug;
@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use super::train::Train;
+use super::batch::Batch;
 use crate::clock::cheap_ticks;
 use crate::tcp::Secret;
 
@@ -29,7 +29,7 @@ pub trait Address: Copy + PartialEq + Debug {
 /// What an address tells of senders.
 pub(super) type SourceOf<C> = <<C as Carrier>::Address as Address>::Source;
 
-/// What became of a part of a train.
+/// What became of a part of a batch.
 #[derive(Debug)]
 pub enum Fate {
     /// So many datagrams are on their way.
@@ -39,7 +39,7 @@ pub enum Fate {
     /// One is too long for the way.
     TooLong,
     /// There is no way by this address now.
-    NoWay(io::Error),
+    Unreachable(io::Error),
 }
 
 /// What a way carries.
@@ -76,7 +76,7 @@ pub trait Carrier: Sized {
     ///
     /// # Errors
     /// The text, which anybody may have written, is no card, or no way leads there; in a sentence.
-    fn ways(
+    fn routes(
         &mut self,
         rank: Option<u32>,
         card: &str,
@@ -86,11 +86,11 @@ pub trait Carrier: Sized {
     /// How long datagrams may be that go there.
     fn path(&self, to: Self::Address) -> Path;
 
-    /// Sends the next datagrams of a train, which has some.
+    /// Sends the next datagrams of a batch, which has some.
     ///
     /// # Safety
-    /// What the train holds is readable.
-    unsafe fn send(&mut self, to: Self::Address, train: &Train) -> Fate;
+    /// What the batch holds is readable.
+    unsafe fn send(&mut self, to: Self::Address, batch: &Batch) -> Fate;
 
     /// Whether nothing can go there yet, and it is too early to take another way: [`Carrier::send`] would find no room.
     fn awaits(&self, _: Self::Address) -> bool {

@@ -14,7 +14,7 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, PeerId, ProcessName, Token, Transport};
 use parking_lot::Mutex;
 
-use super::{Address, Carrier, Counters, Datagrams, Fate, Identity, Limits, Path, Train};
+use super::{Address, Batch, Carrier, Counters, Datagrams, Fate, Identity, Limits, Path};
 use crate::clock::cheap_ticks;
 use crate::conformance::{Recorder, World, check, pattern};
 use crate::udp::UdpSettings;
@@ -72,7 +72,7 @@ impl Carrier for Packets {
         self.place.to_string()
     }
 
-    fn ways(&mut self, _: Option<u32>, card: &str, _: bool) -> Result<Vec<usize>, String> {
+    fn routes(&mut self, _: Option<u32>, card: &str, _: bool) -> Result<Vec<usize>, String> {
         card.parse().map(|place| vec![place]).map_err(|_| format!("{card} is no card"))
     }
 
@@ -80,10 +80,10 @@ impl Carrier for Packets {
         Path { bytes: self.most, sure: self.mtu }
     }
 
-    unsafe fn send(&mut self, to: usize, train: &Train) -> Fate {
-        let part = train.next(false).expect("there is one");
+    unsafe fn send(&mut self, to: usize, batch: &Batch) -> Fate {
+        let part = batch.next(false).expect("there is one");
         assert_eq!((part.count, part.each), (1, 0));
-        let runs = train.runs(part.runs).iter();
+        let runs = batch.runs(part.runs).iter();
         // SAFETY: by the caller's promise.
         let bytes: Vec<u8> = runs.flat_map(|run| unsafe { run.to_vec() }).collect();
         assert!(bytes.len() <= self.most, "{} bytes are too long for a packet", bytes.len());

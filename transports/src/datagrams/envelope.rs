@@ -1,5 +1,5 @@
 //! The first bytes of each datagram, before those of a link: a number for the job 2, the length of the whole
-//! datagram 2, the sender's rank 4, little-endian. By the length a train that the kernel has joined is cut
+//! datagram 2, the sender's rank 4, little-endian. By the length a batch that the kernel has joined is cut
 //! again; the number saves the work of a tag for what is of another job.
 //!
 //! In: bytes from anybody, which the tag covers too.
@@ -38,9 +38,9 @@ impl Envelope {
 
     /// The length that the first of some joined datagrams has, by its own word, if that is possible.
     #[inline]
-    pub(super) fn length_of(train: &[u8]) -> Option<usize> {
-        let length = usize::from(Envelope::from_bytes(*train.first_chunk()?).length);
-        (DATAGRAM_BYTES_MIN..=train.len()).contains(&length).then_some(length)
+    pub(super) fn length_of(batch: &[u8]) -> Option<usize> {
+        let length = usize::from(Envelope::from_bytes(*batch.first_chunk()?).length);
+        (DATAGRAM_BYTES_MIN..=batch.len()).contains(&length).then_some(length)
     }
 }
 
@@ -54,8 +54,8 @@ mod tests {
         fn envelopes_come_back(job: u16, length: u16, rank: u32) {
             let envelope = Envelope { job, length, rank };
             prop_assert_eq!(Envelope::from_bytes(envelope.to_bytes()), envelope);
-            let train = [&envelope.to_bytes()[..], &[0; 1000]].concat();
-            let found = Envelope::length_of(&train);
+            let batch = [&envelope.to_bytes()[..], &[0; 1000]].concat();
+            let found = Envelope::length_of(&batch);
             prop_assert_eq!(found, Some(length.into()).filter(|length| (60..=1008).contains(length)));
         }
     }

@@ -21,7 +21,7 @@ impl<C: Carrier> Datagrams<C> {
         // What a busy link may need again is kept for a while.
         let lasts = Some(quiet_at).filter(|at| *at > now);
         let silence = to.link.silence(now);
-        let trial = to.ways.trial_at(silence, now, &waits);
+        let trial = to.routes.trial_at(silence, now, &waits);
         let tries = to.state == State::Up && (silence.is_some() || lasts.is_some());
         let trial = trial.filter(|_| tries);
         // Who was stopped has its time already.
@@ -57,8 +57,8 @@ impl<C: Carrier> Datagrams<C> {
     fn try_others(&mut self, peer: PeerId, now: Duration) {
         let waits = self.waits();
         let Some(to) = self.peers.get(peer).filter(|to| to.state == State::Up) else { return };
-        if let Some((number, way)) = to.ways.next_trial(to.link.silence(now), now, &waits) {
-            self.send_aside(peer, way, |link| link.next_trial(now, number));
+        if let Some((number, route)) = to.routes.next_trial(to.link.silence(now), now, &waits) {
+            self.send_aside(peer, route, |link| link.next_trial(now, number));
         }
     }
 }

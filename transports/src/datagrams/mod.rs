@@ -2,13 +2,14 @@
 //! place hears everybody; nothing is kept for a peer before the first message, and nobody shakes hands.
 //!
 //! What makes datagrams reliable is [`crate::reliability`]: one link for each peer that was talked to. This
-//! is what is around it: trains of datagrams that leave together (`train`), a tag on each (`tag`), the ways to
-//! a peer (`ways`), and whose time has come (`watch`). Silence is not
+//! is what is around it: batches of datagrams that leave together (`batch`), a tag on each (`tag`), the ways to
+//! a peer (`routes`), and whose time has come (`watch`). Silence is not
 //! judged here, since a rank that computes is silent too: where it lasts, datagrams go through a tunnel
 //! (`tunnel`), and the network that carries them finds out whether anybody is there.
 //!
 //! In: [`Transport`]'s calls and what peers send. Out: [`mpi_core::port::Sink`]'s calls.
 
+mod batch;
 mod carrier;
 mod envelope;
 mod leave;
@@ -17,20 +18,19 @@ mod pace;
 mod peer;
 mod receive;
 mod report;
+mod routes;
 mod send;
 mod settings;
 pub(crate) mod tag;
-mod train;
 mod transport;
 mod tunnel;
 mod watch;
-mod ways;
 
+pub use batch::{Batch, Part};
 pub use carrier::{Address, Carrier, Fate, Path};
 pub use report::Counters;
 pub(crate) use settings::BASE_BYTES;
 pub use settings::{Identity, Limits};
-pub use train::{Part, Train};
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -43,9 +43,9 @@ use crate::tcp::Secret;
 use envelope::Envelope;
 use pace::Pace;
 use peer::{Peer, Peers, State};
+use routes::Routes;
 use tag::Keys;
 use watch::Watch;
-use ways::Ways;
 
 /// The transport of one process.
 pub struct Datagrams<C: Carrier> {
@@ -70,14 +70,14 @@ pub struct Datagrams<C: Carrier> {
     /// Peers of which the next poll says that they are gone.
     gone: Vec<(PeerId, Why)>,
     /// Datagrams that are to go through another network, and whether they may.
-    letters: Vec<(PeerId, Vec<u8>)>,
-    has_new_letters: bool,
+    tunnelled: Vec<(PeerId, Vec<u8>)>,
+    has_new_tunnelled: bool,
     tunnels: bool,
     /// Peers whom another network gave up in error.
     spared: Vec<PeerId>,
     /// Ranks that share a processor.
     share: u32,
-    train: Train,
+    batch: Batch,
     job: [u8; 32],
     envelope: Envelope,
     counters: Counters,
@@ -102,12 +102,12 @@ impl<C: Carrier> Datagrams<C> {
             is_unarmed: false,
             heard: Vec::new(),
             gone: Vec::new(),
-            letters: Vec::new(),
-            has_new_letters: false,
+            tunnelled: Vec::new(),
+            has_new_tunnelled: false,
             tunnels: false,
             spared: Vec::new(),
             share: 1,
-            train: Train::new(),
+            batch: Batch::new(),
             envelope: Envelope::new(&job, me.rank),
             job,
             counters: Counters::default(),
@@ -148,16 +148,16 @@ impl<C: Carrier> Datagrams<C> {
     /// # Errors
     /// The text, which anybody may have written, is no card, or no way leads there.
     pub fn meet(&mut self, peer: PeerId, card: &str, is_here: bool) -> Result<(), String> {
-        let ways = self.carrier.ways(self.peers.rank_here(peer), card, is_here)?;
-        self.set_ways(peer, ways);
+        let routes = self.carrier.routes(self.peers.rank_here(peer), card, is_here)?;
+        self.set_routes(peer, routes);
         Ok(())
     }
 
     /// Says where a peer hears.
-    pub fn set_ways(&mut self, peer: PeerId, ways: Vec<C::Address>) {
+    pub fn set_routes(&mut self, peer: PeerId, routes: Vec<C::Address>) {
         self.sought.retain(|one| *one != peer);
         if let Some(known) = self.peer(peer) {
-            known.ways = Ways::new(ways);
+            known.routes = Routes::new(routes);
             self.measure_path(peer);
             self.pump(peer);
         }
@@ -175,7 +175,10 @@ impl<C: Carrier> Datagrams<C> {
 
     /// How long the next poll can be put off if no news comes; `None` when for ever.
     pub fn put_off(&self) -> Option<Duration> {
-        if !self.gone.is_empty() || !self.held.is_empty() || self.has_new_letters || self.is_unarmed
+        if !self.gone.is_empty()
+            || !self.held.is_empty()
+            || self.has_new_tunnelled
+            || self.is_unarmed
         {
             return Some(Duration::ZERO);
         }
@@ -186,7 +189,7 @@ impl<C: Carrier> Datagrams<C> {
     /// Whether the next poll has something to do beyond looking for news.
     #[inline]
     pub fn is_restless(&self) -> bool {
-        let waiting = self.gone.len() | self.blocked.len() | self.letters.len();
+        let waiting = self.gone.len() | self.blocked.len() | self.tunnelled.len();
         waiting != 0 || self.watch.next_at().is_some() && self.watch.is_due(self.now())
     }
 
@@ -267,7 +270,7 @@ impl<C: Carrier> Datagrams<C> {
             to.link = crate::reliability::Link::new(&link);
         }
         self.sought.retain(|one| *one != peer);
-        self.letters.retain(|(one, _)| *one != peer);
+        self.tunnelled.retain(|(one, _)| *one != peer);
     }
 }
 
@@ -278,9 +281,9 @@ mod sim_fuzz;
 #[cfg(test)]
 mod sim_leave;
 #[cfg(test)]
-mod sim_storm;
+mod sim_routes;
 #[cfg(test)]
-mod sim_ways;
+mod sim_storm;
 #[cfg(test)]
 mod sim_world;
 #[cfg(test)]

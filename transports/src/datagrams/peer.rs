@@ -5,9 +5,9 @@ use std::time::Duration;
 use mpi_core::port::PeerId;
 
 use super::carrier::Address;
+use super::routes::Routes;
 use super::tag::Keys;
 use super::watch::Watch;
-use super::ways::Ways;
 use crate::reliability::{Config, Link};
 
 /// How far the acquaintance goes.
@@ -35,7 +35,7 @@ pub(super) struct Peer<A> {
     /// Keys for what goes there and what comes from there.
     pub there: Keys,
     pub here: Keys,
-    pub ways: Ways<A>,
+    pub routes: Routes<A>,
     /// Whether it is among those that are looked at when their time comes.
     pub is_watched: bool,
     /// Whether it has datagrams to be sent of which its link's own times know nothing: they were taken back, or
@@ -61,7 +61,7 @@ impl<A: Address> Peer<A> {
             state: State::Up,
             there,
             here,
-            ways: Ways::default(),
+            routes: Routes::default(),
             is_watched: false,
             is_stopped: false,
             is_blocked: false,

@@ -9,8 +9,8 @@ use mpi_core::port::{Activity, Landing, PeerId, Sink, Token, Why};
 use super::carrier::SourceOf;
 use super::envelope::{ENVELOPE_BYTES, Envelope};
 use super::peer::State;
+use super::routes::From;
 use super::tag::SHORT_BYTES;
-use super::ways::From;
 use super::{Carrier, Datagrams};
 use crate::reliability::{Came, Listener, number_of};
 
@@ -75,7 +75,7 @@ impl<C: Carrier> Datagrams<C> {
             self.take(&lent, from, sink);
             self.carrier.give_back(lent);
             if is_short && !C::LOOKS_ARE_CHEAP {
-                // Where trains and long ones come there is more; a short one mostly was all.
+                // Where batches and long ones come there is more; a short one mostly was all.
                 break;
             }
         }
@@ -95,13 +95,13 @@ impl<C: Carrier> Datagrams<C> {
         }
     }
 
-    /// Takes in all datagrams of a train.
+    /// Takes in all datagrams of a batch.
     #[inline]
-    fn take<S: Sink>(&mut self, train: &[u8], from: SourceOf<C>, sink: &mut S) {
+    fn take<S: Sink>(&mut self, batch: &[u8], from: SourceOf<C>, sink: &mut S) {
         let now = self.now();
-        let each = Envelope::length_of(train).unwrap_or(train.len()).max(1);
-        let empty = [&train[..0]].into_iter().filter(|_| train.is_empty());
-        for bytes in train.chunks(each).chain(empty) {
+        let each = Envelope::length_of(batch).unwrap_or(batch.len()).max(1);
+        let empty = [&batch[..0]].into_iter().filter(|_| batch.is_empty());
+        for bytes in batch.chunks(each).chain(empty) {
             self.counters.received += 1;
             if self.take_one(bytes, from, now, sink).is_none() {
                 self.counters.refused += 1;
@@ -154,7 +154,7 @@ impl<C: Carrier> Datagrams<C> {
             return;
         }
         // How long nothing was answered by the way in use: what comes now may end that, by whatever way.
-        let silence = met.ways.is_news(from).then(|| met.link.silence(now));
+        let silence = met.routes.is_news(from).then(|| met.link.silence(now));
         if let Err(breach) = met.link.receive(now, bytes, &mut Ears { peer, sink }) {
             return self.lose(peer, breach.0);
         }
@@ -167,13 +167,13 @@ impl<C: Carrier> Datagrams<C> {
             self.gone.push((peer, Why::Finalized));
         }
         if silence.is_some() || is_trial {
-            self.judge_way(peer, from, silence.flatten(), now);
+            self.judge_route(peer, from, silence.flatten(), now);
         }
     }
 
     /// A datagram came by another way than the one in use, or may have told that another works.
     #[cold]
-    fn judge_way(
+    fn judge_route(
         &mut self,
         peer: PeerId,
         from: From<SourceOf<C>>,
@@ -183,24 +183,24 @@ impl<C: Carrier> Datagrams<C> {
         let rank = self.me.rank;
         let Some(met) = self.peers.get(peer) else { return };
         let (is_senior, came) = (rank < met.rank, met.link.came());
-        let ways = &met.ways;
+        let routes = &met.routes;
         // The answer itself shows that the way works, also from a host that sends by one address whatever the way.
         let answers = came == Came::TrialAnswer;
-        let works = met.link.trial_came(|number| answers || ways.is(number, from));
-        let mut moves = works.is_some_and(|number| met.ways.works(number, silence));
+        let works = met.link.trial_came(|number| answers || routes.is(number, from));
+        let mut moves = works.is_some_and(|number| met.routes.works(number, silence));
         if matches!(came, Came::New | Came::Question) {
             let asks = came == Came::Question;
-            moves |= met.ways.heard(from, silence, is_senior, asks);
+            moves |= met.routes.heard(from, silence, is_senior, asks);
         }
         if silence.is_none() {
-            met.ways.rest();
+            met.routes.rest();
         }
         // From an address that is not known, an answer may still come by the way in use.
-        let back = met.ways.of(from).or_else(|| met.ways.current());
+        let back = met.routes.of(from).or_else(|| met.routes.current());
         if came == Came::Trial
-            && let Some(way) = back
+            && let Some(route) = back
         {
-            self.send_aside(peer, way, |link| link.answer_to_trial(now));
+            self.send_aside(peer, route, |link| link.answer_to_trial(now));
         }
         if moves {
             self.take_path(peer);

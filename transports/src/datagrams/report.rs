@@ -17,7 +17,7 @@ pub struct Counters {
     pub refused: u64,
     /// Of these, those that had come before.
     pub repeated: u64,
-    /// Pieces of work that sent something: calls of the kernel, where that carries datagrams.
+    /// Work requests that sent something: calls of the kernel, where that carries datagrams.
     pub writes: u64,
     /// How often another way to a peer was taken.
     pub moves: u64,
@@ -38,13 +38,13 @@ impl<C: Carrier> Datagrams<C> {
     }
 
     /// Which ways are in use that are not the best ones, and why, for a report.
-    pub fn ways_taken(&self) -> String {
+    pub fn routes_taken(&self) -> String {
         let moves = self.counters.moves;
         if moves == 0 {
             return "no other way than the best was needed".to_owned();
         }
         let others: Vec<String> =
-            self.peers.met().filter_map(|peer| peer.ways.tell(peer.rank)).collect();
+            self.peers.met().filter_map(|peer| peer.routes.tell(peer.rank)).collect();
         let now =
             if others.is_empty() { "all by the best again".to_owned() } else { others.join(", ") };
         format!(

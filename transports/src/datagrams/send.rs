@@ -1,4 +1,4 @@
-//! The way out: what links have to say, in trains, to where their peers hear.
+//! The way out: what links have to say, in batches, to where their peers hear.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
 use mpi_core::port::{Body, Full, PeerId, Token};
 
+use super::batch::{AROUND_BYTES, BATCH_BYTES_MAX, Batch};
 use super::carrier::Address;
 use super::envelope::Envelope;
 use super::peer::{Peer, State};
-use super::train::{AROUND_BYTES, TRAIN_BYTES_MAX, Train};
+use super::routes::Route;
 use super::tunnel::TUNNEL_BYTES;
-use super::ways::Way;
 use super::{Carrier, Datagrams, Fate};
 use crate::reliability::{Datagram, Link};
 
 /// Where the carrier knows no way by an address, it is asked again after so long.
-const NO_WAY_PAUSE: Duration = Duration::from_millis(20);
+const UNREACHABLE_PAUSE: Duration = Duration::from_millis(20);
 
 impl<C: Carrier> Datagrams<C> {
     /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
@@ -83,7 +83,7 @@ impl<C: Carrier> Datagrams<C> {
             to.link.change_path();
             // What was under way goes again, and at once.
             to.is_stopped = true;
-            tracing::info!(from = self.me.rank, to = to.rank, way = ?to.ways.current(), "another way is used");
+            tracing::info!(from = self.me.rank, to = to.rank, route = ?to.routes.current(), "another way is used");
         }
         self.measure_path(peer);
     }
@@ -92,13 +92,13 @@ impl<C: Carrier> Datagrams<C> {
     pub(super) fn measure_path(&mut self, peer: PeerId) {
         let most = self.limits.datagram_bytes as usize;
         let Some(to) = self.peers.get(peer) else { return };
-        let way = match to.ways.current() {
+        let route = match to.routes.current() {
             None => return,
-            Some(Way::Tunnel) => return to.link.set_datagram_bytes(TUNNEL_BYTES as u16),
-            Some(Way::Address(way)) => way,
+            Some(Route::Tunnel) => return to.link.set_datagram_bytes(TUNNEL_BYTES as u16),
+            Some(Route::Address(route)) => route,
         };
-        let path = self.carrier.path(way);
-        let room = path.bytes.min(TRAIN_BYTES_MAX);
+        let path = self.carrier.path(route);
+        let room = path.bytes.min(BATCH_BYTES_MAX);
         let room = if most == 0 { room } else { room.min(most) };
         let links = |bytes: usize| bytes.min(room).saturating_sub(AROUND_BYTES) as u16;
         to.link.set_datagram_bytes(links(path.sure));
@@ -119,25 +119,25 @@ impl<C: Carrier> Datagrams<C> {
         let envelope = self.envelope;
         let goes = |to: &&mut Peer<C::Address>| to.state != State::Down && !to.is_blocked;
         let Some(mut to) = self.peers.get(peer).filter(goes) else { return };
-        if to.ways.is_empty() {
+        if to.routes.is_empty() {
             if to.state == State::Up && !self.sought.contains(&peer) {
                 self.sought.push(peer);
             }
             return;
         }
         (to.used_at, to.is_stopped) = (now, false);
-        if to.ways.current() == Some(Way::Tunnel) {
+        if to.routes.current() == Some(Route::Tunnel) {
             while let Some(datagram) = self.peers.get(peer).and_then(|to| to.link.next(now)) {
-                let mut letter = Vec::new();
+                let mut bytes = Vec::new();
                 // SAFETY: the program's messages stay readable while their requests go on.
-                unsafe { datagram.copy_to(&mut letter) };
-                self.write_letter(peer, letter);
+                unsafe { datagram.copy_to(&mut bytes) };
+                self.write_tunnelled(peer, bytes);
             }
             return self.note(peer, now);
         }
         loop {
-            let is_more = fill(&mut self.train, to, envelope, now);
-            let is_stopped = self.send_train(peer);
+            let is_more = fill(&mut self.batch, to, envelope, now);
+            let is_stopped = self.send_batch(peer);
             let Some(again) = self.peers.get(peer) else { return };
             to = again;
             if is_stopped || !is_more {
@@ -148,33 +148,33 @@ impl<C: Carrier> Datagrams<C> {
     }
 }
 
-/// Takes what a link has to say now, as much as fits into one train; whether there may be more.
+/// Takes what a link has to say now, as much as fits into one batch; whether there may be more.
 fn fill<A: Address>(
-    train: &mut Train,
+    batch: &mut Batch,
     to: &mut Peer<A>,
     envelope: Envelope,
     now: Duration,
 ) -> bool {
-    train.clear();
-    while train.has_room() {
+    batch.clear();
+    while batch.has_room() {
         let Some(datagram) = to.link.next(now) else { return false };
         // SAFETY: a link's own bytes and the program's messages stay readable while the link is not told
-        // anything, which happens only after the train was sent or taken back.
-        unsafe { train.push(&datagram, envelope, &to.there) };
+        // anything, which happens only after the batch was sent or taken back.
+        unsafe { batch.push(&datagram, envelope, &to.there) };
     }
     true
 }
 
 impl<C: Carrier> Datagrams<C> {
-    /// Sends the train, which is for this peer; whether that has to stop for now.
-    fn send_train(&mut self, peer: PeerId) -> bool {
-        while !self.train.is_empty() {
-            let way = self.peers.get(peer).and_then(|to| to.ways.current());
-            let Some(Way::Address(way)) = way else { break };
+    /// Sends the batch, which is for this peer; whether that has to stop for now.
+    fn send_batch(&mut self, peer: PeerId) -> bool {
+        while !self.batch.is_empty() {
+            let route = self.peers.get(peer).and_then(|to| to.routes.current());
+            let Some(Route::Address(route)) = route else { break };
             self.counters.writes += 1;
             // SAFETY: as for `fill`: the link was told nothing since.
-            match unsafe { self.carrier.send(way, &self.train) } {
-                Fate::Sent(count) => self.train.sent(count),
+            match unsafe { self.carrier.send(route, &self.batch) } {
+                Fate::Sent(count) => self.batch.sent(count),
                 fate => {
                     self.take_back(peer, fate);
                     return true;
@@ -184,14 +184,14 @@ impl<C: Carrier> Datagrams<C> {
         false
     }
 
-    /// Datagrams of a train could not be sent.
+    /// Datagrams of a batch could not be sent.
     #[cold]
     fn take_back(&mut self, peer: PeerId, fate: Fate) {
         let (now, has_tunnel) = (self.now(), self.waits().tunnel.is_some());
         let Some(to) = self.peers.get(peer) else { return };
-        let bytes = self.train.refused_bytes();
-        self.train.unsent().for_each(|number| to.link.take_back(number));
-        self.train.clear();
+        let bytes = self.batch.refused_bytes();
+        self.batch.unsent().for_each(|number| to.link.take_back(number));
+        self.batch.clear();
         match fate {
             Fate::Sent(_) => {}
             Fate::NoRoom => {
@@ -203,10 +203,10 @@ impl<C: Carrier> Datagrams<C> {
                 to.link.too_big(now, bytes);
                 to.stop_until(now, peer, &mut self.watch);
             }
-            Fate::NoWay(error) => {
+            Fate::Unreachable(error) => {
                 tracing::info!(from = self.me.rank, to = to.rank, %error, "a way is gone");
-                to.stop_until(now + NO_WAY_PAUSE, peer, &mut self.watch);
-                if to.ways.skip(has_tunnel) {
+                to.stop_until(now + UNREACHABLE_PAUSE, peer, &mut self.watch);
+                if to.routes.skip(has_tunnel) {
                     self.take_path(peer);
                 }
             }
@@ -217,26 +217,26 @@ impl<C: Carrier> Datagrams<C> {
     pub(super) fn send_aside(
         &mut self,
         peer: PeerId,
-        way: Way<C::Address>,
+        route: Route<C::Address>,
         make: impl FnOnce(&mut Link) -> Datagram<'_>,
     ) {
         let envelope = self.envelope;
         let Some(to) = self.peers.get(peer) else { return };
         let datagram = make(&mut to.link);
-        match way {
-            Way::Tunnel => {
-                let mut letter = Vec::new();
+        match route {
+            Route::Tunnel => {
+                let mut bytes = Vec::new();
                 // SAFETY: it has no content.
-                unsafe { datagram.copy_to(&mut letter) };
-                self.write_letter(peer, letter);
+                unsafe { datagram.copy_to(&mut bytes) };
+                self.write_tunnelled(peer, bytes);
             }
-            Way::Address(address) => {
-                self.train.clear();
+            Route::Address(address) => {
+                self.batch.clear();
                 // SAFETY: as above.
-                unsafe { self.train.push(&datagram, envelope, &to.there) };
-                // SAFETY: the train has memory of its own alone. Where there is no way, nobody answers.
-                let _ = unsafe { self.carrier.send(address, &self.train) };
-                self.train.clear();
+                unsafe { self.batch.push(&datagram, envelope, &to.there) };
+                // SAFETY: the batch has memory of its own alone. Where there is no way, nobody answers.
+                let _ = unsafe { self.carrier.send(address, &self.batch) };
+                self.batch.clear();
             }
         }
     }
@@ -245,8 +245,8 @@ impl<C: Carrier> Datagrams<C> {
     pub(super) fn unblock(&mut self) {
         for peer in std::mem::take(&mut self.blocked) {
             let Some(to) = self.peers.get(peer) else { continue };
-            if let Some(Way::Address(way)) = to.ways.current()
-                && self.carrier.awaits(way)
+            if let Some(Route::Address(route)) = to.routes.current()
+                && self.carrier.awaits(route)
             {
                 self.blocked.push(peer);
                 continue;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use mpi_core::header::INLINE_BYTES;
 
-use super::train::AROUND_BYTES;
+use super::batch::AROUND_BYTES;
 use crate::bounds::within;
 use crate::reliability::Config;
-use crate::sys::udp::TRAIN_BYTES_MAX;
+use crate::sys::udp::BATCH_BYTES_MAX;
 use crate::tcp::Secret;
 
 /// Bytes that a datagram may have on every way, what UDP and IP put around it aside (RFC 8899, §5.1.2).
@@ -61,7 +61,7 @@ impl Limits {
 
     /// Bounds of a datagram's longest length, where one has to be said.
     pub(crate) fn datagram_bounds() -> RangeInclusive<u32> {
-        DATAGRAM_BYTES_MIN..=TRAIN_BYTES_MAX as u32
+        DATAGRAM_BYTES_MIN..=BATCH_BYTES_MAX as u32
     }
 
     /// What is the same for all links.

@@ -136,7 +136,7 @@ struct Wreck {
     refused: u64,
     repeated: u64,
     moves: u64,
-    letters: u64,
+    tunnelled: u64,
 }
 
 /// Frames and messages between all, while cables are cut and mended, and ranks compute.
@@ -194,7 +194,7 @@ fn storm(seed: u64) -> Wreck {
         wreck.repeated += counters.repeated;
         wreck.moves += counters.moves;
     }
-    wreck.letters = world.letters();
+    wreck.tunnelled = world.tunnelled();
     wreck
 }
 
@@ -208,9 +208,9 @@ fn storms_lose_and_double_nothing_and_a_seed_replays() {
         all.refused += wreck.refused;
         all.repeated += wreck.repeated;
         all.moves += wreck.moves;
-        all.letters += wreck.letters;
+        all.tunnelled += wreck.tunnelled;
     }
-    let met = [all.again, all.refused, all.repeated, all.moves, all.letters];
+    let met = [all.again, all.refused, all.repeated, all.moves, all.tunnelled];
     assert!(met.iter().all(|count| *count > 0), "{met:?}");
     assert_eq!(storm(0).trace, traces[0], "a seed does not replay");
     traces.sort_unstable();

@@ -29,14 +29,14 @@ pub(super) struct End {
 }
 
 /// A datagram in the other network: when it comes, from whom and to whom.
-type Letter = (Duration, usize, usize, Vec<u8>);
+type Tunnelled = (Duration, usize, usize, Vec<u8>);
 
 /// Processes and what is between them.
 pub(super) struct World {
     pub sim: Sim,
     pub ends: Vec<End>,
     cables: usize,
-    letters: VecDeque<Letter>,
+    tunnelled: VecDeque<Tunnelled>,
     written: u64,
     /// When the test does something, where nothing else happens before.
     pub wake_at: Option<Duration>,
@@ -72,7 +72,7 @@ impl World {
             sim,
             ends,
             cables: count,
-            letters: VecDeque::new(),
+            tunnelled: VecDeque::new(),
             written: 0,
             wake_at: None,
             spins: 0,
@@ -93,7 +93,7 @@ impl World {
     /// Whether the way in use from one to another is the best one.
     pub(super) fn is_best(&mut self, from: usize, to: usize) -> bool {
         let peer = self.ends[from].udp.peers.get(PeerId(to as u32));
-        peer.is_none_or(|peer| !peer.ways.is_second_best())
+        peer.is_none_or(|peer| !peer.routes.is_second_best())
     }
 
     /// How often anybody took another way.
@@ -102,7 +102,7 @@ impl World {
     }
 
     /// Datagrams that went through the other network.
-    pub(super) fn letters(&self) -> u64 {
+    pub(super) fn tunnelled(&self) -> u64 {
         self.written
     }
 
@@ -126,21 +126,21 @@ impl World {
         udp.look_at_once();
         let _: Activity = udp.poll(got);
         while let Some(place) =
-            self.letters.iter().position(|(at, _, to, _)| *to == rank && *at <= now)
+            self.tunnelled.iter().position(|(at, _, to, _)| *to == rank && *at <= now)
         {
-            let Some((_, from, _, letter)) = self.letters.remove(place) else { break };
-            udp.take_letter(PeerId(from as u32), &letter, got);
+            let Some((_, from, _, bytes)) = self.tunnelled.remove(place) else { break };
+            udp.take_tunnelled(PeerId(from as u32), &bytes, got);
         }
         if let Some(peer) = udp.sought_blindly() {
             let there = peer.0 as usize;
             let port = self.ends[there].port;
-            let ways = (0..self.cables).map(|cable| SocketAddr::new(address(there, cable), port));
-            self.ends[rank].udp.set_ways(peer, ways.collect());
+            let routes = (0..self.cables).map(|cable| SocketAddr::new(address(there, cable), port));
+            self.ends[rank].udp.set_routes(peer, routes.collect());
             return self.poll(rank);
         }
-        let (letters, written) = (&mut self.letters, &mut self.written);
-        udp.send_letters(|peer, letter| {
-            letters.push_back((now + TUNNEL_TAKES, rank, peer.0 as usize, letter.to_vec()));
+        let (tunnelled, written) = (&mut self.tunnelled, &mut self.written);
+        udp.send_tunnelled(|peer, bytes| {
+            tunnelled.push_back((now + TUNNEL_TAKES, rank, peer.0 as usize, bytes.to_vec()));
             *written += 1;
             true
         });
@@ -150,10 +150,10 @@ impl World {
     fn next_at(&mut self) -> Option<Duration> {
         let now = self.now();
         let ends = self.ends.iter().enumerate().filter_map(|(rank, end)| {
-            let letter =
-                self.letters.iter().filter(|(_, _, to, _)| *to == rank).map(|(at, ..)| *at);
+            let bytes =
+                self.tunnelled.iter().filter(|(_, _, to, _)| *to == rank).map(|(at, ..)| *at);
             let own = end.udp.put_off().map(|wait| now + wait);
-            let times = self.sim.news_at(end.port).into_iter().chain(own).chain(letter);
+            let times = self.sim.news_at(end.port).into_iter().chain(own).chain(bytes);
             times.min().map(|at| at.max(end.busy_until))
         });
         ends.chain(self.wake_at.take()).min()

@@ -45,7 +45,7 @@ pub(crate) fn world(size: u32, udp: &UdpSettings) -> Vec<Udp> {
     let ports: Vec<u16> = ends.iter().map(port).collect();
     for end in &mut ends {
         for (rank, port) in (0..size).zip(&ports) {
-            end.set_ways(PeerId(rank), vec![SocketAddr::from(([127, 0, 0, 1], *port))]);
+            end.set_routes(PeerId(rank), vec![SocketAddr::from(([127, 0, 0, 1], *port))]);
         }
     }
     ends
@@ -101,7 +101,7 @@ impl Overheard {
         let mut ends = names(2, &small());
         let tap = Socket::on(here(0)).unwrap();
         let port = port(&ends[1]);
-        ends[0].set_ways(PeerId(1), vec![here(tap.port().unwrap())]);
+        ends[0].set_routes(PeerId(1), vec![here(tap.port().unwrap())]);
         Overheard { world: World::new(ends), tap, port }
     }
 
@@ -114,7 +114,7 @@ impl Overheard {
 fn a_message_is_one_datagram_and_nobody_shakes_hands() {
     let mut ends = names(2, &small());
     let port = port(&ends[1]);
-    ends[0].set_ways(PeerId(1), vec![here(port)]);
+    ends[0].set_routes(PeerId(1), vec![here(port)]);
     let mut world = World::new(ends);
     world.send(0, 1, &eager(1), b"hello");
     assert_eq!((world.transport(0).counters().sent, world.transport(1).counters().peers), (1, 0));
@@ -173,7 +173,7 @@ fn ranks_of_other_jobs_and_secrets_are_strangers() {
         let mut stranger =
             Udp::new(UdpConfig { job: job.into(), secret, ..config(0, small()) }).unwrap();
         stranger.add_peer(PeerId(1), &ProcessName { job: job.into(), rank: 1 });
-        stranger.set_ways(PeerId(1), vec![here(port(&ends[1]))]);
+        stranger.set_routes(PeerId(1), vec![here(port(&ends[1]))]);
         let body = Body::Bytes(RawBytes::from(&b"evil"[..]));
         stranger.send(PeerId(1), &eager(1), body).unwrap();
         ends[0] = stranger;
@@ -194,23 +194,23 @@ fn who_was_not_met_is_sought_when_it_is_to_be_answered() {
     world.send(0, 1, &eager(1), b"hello");
     assert_eq!(world.transport(0).sought_blindly(), Some(PeerId(1)));
     assert_eq!(world.transport(0).counters().sent, 0);
-    world.transport(0).set_ways(PeerId(1), vec![here(ports[1])]);
+    world.transport(0).set_routes(PeerId(1), vec![here(ports[1])]);
     world.run_until("it has come", |world| world.got(1).frames.len() == 1);
     assert_eq!(world.transport(1).sought_blindly(), Some(PeerId(0)));
-    world.transport(1).set_ways(PeerId(0), vec![here(ports[0])]);
+    world.transport(1).set_routes(PeerId(0), vec![here(ports[0])]);
     world.run_until("that is known", |world| world.transport(0).is_flushed());
 }
 
 /// The kernel says at once that there is no way by the first address: the next is taken.
 #[test]
-fn an_address_to_which_no_way_leads_is_passed_over() {
+fn an_address_to_which_no_route_leads_is_passed_over() {
     let mut ends = names(2, &small());
     let there = here(port(&ends[1]));
     // Who hears at the loopback alone has no way to an address of another host.
     let nowhere = SocketAddr::from(([192, 0, 2, 1], 9));
-    ends[0].set_ways(PeerId(1), vec![nowhere, there]);
+    ends[0].set_routes(PeerId(1), vec![nowhere, there]);
     let back = here(port(&ends[0]));
-    ends[1].set_ways(PeerId(0), vec![back]);
+    ends[1].set_routes(PeerId(0), vec![back]);
     let mut world = World::new(ends);
     world.send(0, 1, &eager(1), &pattern(1, 3000));
     world.run_until("it has come", |world| world.got(1).frames.len() == 1);
@@ -239,7 +239,7 @@ fn whom_another_network_gives_up_is_kept_if_it_was_heard_lately() {
 #[test]
 fn who_is_lost_to_both_networks_is_told_of_by_both_names() {
     let mut ends = names(2, &small());
-    ends[0].set_ways(PeerId(1), vec![here(9)]);
+    ends[0].set_routes(PeerId(1), vec![here(9)]);
     let body = Body::Bytes(RawBytes::from(&b"hello"[..]));
     ends[0].send(PeerId(1), &eager(1), body).unwrap();
     let told = ends[0].part(PeerId(1), Why::Lost("no route by TCP".into()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mpi_core::port::{PeerId, Sink, Why};
 
 use super::peer::State;
-use super::ways::{From, Waits};
+use super::routes::{From, Waits};
 use super::{Carrier, Datagrams};
 use crate::tcp::DATAGRAM_BYTES_MAX;
 
@@ -43,15 +43,15 @@ impl<C: Carrier> Datagrams<C> {
 
     /// Gives each datagram that is to go through the other network to `take`, which says whether it is dealt with;
     /// else it is given again.
-    pub fn send_letters(&mut self, mut take: impl FnMut(PeerId, &[u8]) -> bool) {
-        self.letters.retain(|(peer, letter)| !take(*peer, letter));
-        self.has_new_letters = false;
+    pub fn send_tunnelled(&mut self, mut take: impl FnMut(PeerId, &[u8]) -> bool) {
+        self.tunnelled.retain(|(peer, bytes)| !take(*peer, bytes));
+        self.has_new_tunnelled = false;
     }
 
     /// A datagram is to go through the other network.
-    pub(super) fn write_letter(&mut self, peer: PeerId, letter: Vec<u8>) {
-        self.letters.push((peer, letter));
-        self.has_new_letters = true;
+    pub(super) fn write_tunnelled(&mut self, peer: PeerId, bytes: Vec<u8>) {
+        self.tunnelled.push((peer, bytes));
+        self.has_new_tunnelled = true;
     }
 
     /// Peers whom the other network gave up and who are there, as this one has heard since: told once.
@@ -60,7 +60,7 @@ impl<C: Carrier> Datagrams<C> {
     }
 
     /// A datagram came through the other network.
-    pub fn take_letter<S: Sink>(&mut self, peer: PeerId, bytes: &[u8], sink: &mut S) {
+    pub fn take_tunnelled<S: Sink>(&mut self, peer: PeerId, bytes: &[u8], sink: &mut S) {
         let now = self.now();
         if self.peer(peer).is_some() {
             self.counters.received += 1;
@@ -73,7 +73,7 @@ impl<C: Carrier> Datagrams<C> {
     /// network has said it before, or has heard of the peer lately; else nothing goes to it any more.
     pub fn part(&mut self, peer: PeerId, why: Why) -> Option<Why> {
         let (now, patience) = (self.now(), self.limits.patience);
-        self.letters.retain(|(one, _)| *one != peer);
+        self.tunnelled.retain(|(one, _)| *one != peer);
         let Some(to) = self.peers.get(peer) else { return Some(why) };
         if to.state != State::Up {
             return None;

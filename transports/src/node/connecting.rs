@@ -5,7 +5,7 @@ use std::io;
 use mpi_core::port::{Full, PeerId};
 
 use super::LocalPort;
-use super::nets::Way;
+use super::nets::Route;
 use super::network::Network;
 use crate::ring_order::Ring;
 use crate::tcp;
@@ -35,11 +35,11 @@ impl LocalPort {
     /// The kernel gives no thread.
     pub fn start_connecting(&mut self, mode: Mode) -> io::Result<Option<Connecting>> {
         let mut peers = Network::ALL.map(|_| Vec::new());
-        let (count, me) = (self.nets.as_ref().map_or(0, |nets| nets.ways.len()), self.me);
+        let (count, me) = (self.nets.as_ref().map_or(0, |nets| nets.routes.len()), self.me);
         for peer in (0..count).map(|place| PeerId(place as u32)).filter(|peer| *peer != me) {
-            match self.way_to(peer) {
-                Ok(Way::Network(network)) => peers[network as usize].push(peer),
-                Ok(Way::SharedMemory | Way::Undecided) => {}
+            match self.route_to(peer) {
+                Ok(Route::Network(network)) => peers[network as usize].push(peer),
+                Ok(Route::SharedMemory | Route::Undecided) => {}
                 Err(Full) => return Ok(None),
             }
         }

@@ -7,7 +7,7 @@
 use mpi_core::port::{PeerId, Transport};
 
 use super::LocalPort;
-use super::nets::{Closed, Way};
+use super::nets::{Closed, Route};
 use super::network::Network;
 use crate::rdma::{Bulk, Unreached};
 
@@ -34,10 +34,10 @@ impl LocalPort {
     pub(super) fn fall(&mut self, network: Network, unreached: Unreached) {
         let Unreached { peer, how, bulk } = unreached;
         self.close(Closed { peer, network, how: how.clone() });
-        let lost = match self.nets.as_ref().map(|nets| nets.way(peer)) {
-            Some(Way::Network(way)) if way == network => self.go_another_way(peer, bulk),
+        let lost = match self.nets.as_ref().map(|nets| nets.route(peer)) {
+            Some(Route::Network(route)) if route == network => self.take_another_route(peer, bulk),
             // Whoever first sends something there finds another.
-            Some(Way::Undecided) if self.ways_left(peer) == 0 => Err(how),
+            Some(Route::Undecided) if self.routes_left(peer) == 0 => Err(how),
             _ => Ok(()),
         };
         if let Err(how) = lost
@@ -48,10 +48,10 @@ impl LocalPort {
     }
 
     /// Finds another way to a peer, which takes what was handed over for it.
-    fn go_another_way(&mut self, peer: PeerId, bulk: Vec<Bulk>) -> Result<(), String> {
-        let way = self.find_way(peer)?;
+    fn take_another_route(&mut self, peer: PeerId, bulk: Vec<Bulk>) -> Result<(), String> {
+        let route = self.find_route(peer)?;
         if let Some(nets) = &mut self.nets {
-            nets.ways[peer.0 as usize].0 = way;
+            nets.routes[peer.0 as usize].0 = route;
         }
         for one in bulk {
             self.send_bulk(peer, &one.header, one.source, one.token, None);
@@ -65,7 +65,7 @@ impl LocalPort {
     #[inline(never)]
     fn withdraw(&mut self, network: Network, peer: PeerId) {
         // It is not closed yet, and so one of them.
-        if self.ways_left(peer) > 1
+        if self.routes_left(peer) > 1
             && let Some(net) = self.nets.as_mut().and_then(|nets| nets.get_mut(network))
             && let Some(unreached) = net.withdraw(peer)
         {

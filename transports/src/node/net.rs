@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mpi_core::port::{PeerId, Sink, Why};
 use mpi_core::settings::Settings;
-use mpi_core::tuning::{FAREWELL_MAX, TCP_FAREWELL_MAX};
+use mpi_core::tuning::{GOODBYE_MAX, TCP_GOODBYE_MAX};
 
 use super::network::Network;
 use super::opening::NetworkConfig;
@@ -202,10 +202,10 @@ impl Net {
     }
 
     /// How long that may last at most.
-    pub(super) fn farewell_max(&self) -> Duration {
+    pub(super) fn goodbye_max(&self) -> Duration {
         match self {
-            Net::Tcp(_) => TCP_FAREWELL_MAX,
-            Net::Rc(_) | Net::Ofi(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => FAREWELL_MAX,
+            Net::Tcp(_) => TCP_GOODBYE_MAX,
+            Net::Rc(_) | Net::Ofi(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => GOODBYE_MAX,
         }
     }
 
@@ -227,13 +227,13 @@ impl Net {
     }
 
     /// Gives each datagram that is to go through TCP to `take`, which says whether it is dealt with.
-    pub(super) fn send_letters(&mut self, take: impl FnMut(PeerId, &[u8]) -> bool) {
-        of_datagrams!(self, net => net.send_letters(take), else ());
+    pub(super) fn send_tunnelled(&mut self, take: impl FnMut(PeerId, &[u8]) -> bool) {
+        of_datagrams!(self, net => net.send_tunnelled(take), else ());
     }
 
     /// A datagram of this network came through TCP.
-    pub(super) fn take_letter<S: Sink>(&mut self, peer: PeerId, bytes: &[u8], sink: &mut S) {
-        of_datagrams!(self, net => net.take_letter(peer, bytes, sink), else ());
+    pub(super) fn take_tunnelled<S: Sink>(&mut self, peer: PeerId, bytes: &[u8], sink: &mut S) {
+        of_datagrams!(self, net => net.take_tunnelled(peer, bytes, sink), else ());
     }
 
     /// TCP can no longer reach a peer: what is to be said of that, if anything.

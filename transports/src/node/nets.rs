@@ -23,7 +23,7 @@ use crate::tcp::Tcp;
 
 /// The way to a peer, as far as it is decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum Route {
     Undecided,
     SharedMemory,
     Network(Network),
@@ -37,7 +37,7 @@ pub(super) struct Nets {
     /// One set with all their news, where there are several.
     news: Option<Epoll>,
     /// The way to each peer, and its rank.
-    pub(super) ways: Vec<(Way, u32)>,
+    pub(super) routes: Vec<(Route, u32)>,
     /// Networks that do not lead to a peer although both ends have them, and how that showed.
     pub(super) closed: Vec<Closed>,
     /// The longest frame that any of them takes.
@@ -90,7 +90,7 @@ impl Nets {
 
     /// A sentence about a network that does not lead to a peer, but for who says so.
     pub(super) fn tell_closed(&self, closed: &Closed) -> String {
-        let rank = self.ways.get(closed.peer.0 as usize).map_or(u32::MAX, |(_, rank)| *rank);
+        let rank = self.routes.get(closed.peer.0 as usize).map_or(u32::MAX, |(_, rank)| *rank);
         format!("cannot reach rank {rank} by {}: {}", closed.network.name(), closed.how)
     }
 
@@ -144,25 +144,25 @@ impl Nets {
     }
 
     #[inline]
-    pub(super) fn way(&self, peer: PeerId) -> Way {
-        self.ways.get(peer.0 as usize).map_or(Way::Undecided, |(way, _)| *way)
+    pub(super) fn route(&self, peer: PeerId) -> Route {
+        self.routes.get(peer.0 as usize).map_or(Route::Undecided, |(route, _)| *route)
     }
 
     /// The network that leads to `peer`, if it is decided that one does.
     #[inline]
     pub(super) fn to(&mut self, peer: PeerId) -> Option<&mut Net> {
-        match self.way(peer) {
-            Way::Network(network) => self.get_mut(network),
-            Way::Undecided | Way::SharedMemory => None,
+        match self.route(peer) {
+            Route::Network(network) => self.get_mut(network),
+            Route::Undecided | Route::SharedMemory => None,
         }
     }
 
     pub(super) fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
         let place = peer.0 as usize;
-        if place >= self.ways.len() {
-            self.ways.resize(place + 1, (Way::Undecided, u32::MAX));
+        if place >= self.routes.len() {
+            self.routes.resize(place + 1, (Route::Undecided, u32::MAX));
         }
-        self.ways[place].1 = name.rank;
+        self.routes[place].1 = name.rank;
         self.each_mut().for_each(|net| each!(net, net => net.add_peer(peer, name)));
     }
 
@@ -183,10 +183,10 @@ impl Nets {
                 Net::Tcp(_) | Net::Udp(_) | Net::Uc(_) | Net::Ud(_) => caps,
             }
         };
-        match self.way(peer) {
-            Way::SharedMemory => near(),
-            Way::Network(network) => self.get(network).map_or_else(near, of),
-            Way::Undecided => {
+        match self.route(peer) {
+            Route::SharedMemory => near(),
+            Route::Network(network) => self.get(network).map_or_else(near, of),
+            Route::Undecided => {
                 let all = [near()].into_iter().chain(self.each().map(of));
                 all.min_by_key(|caps| caps.frame_bytes_max).unwrap_or_else(near)
             }
@@ -221,14 +221,14 @@ impl Nets {
         busy
     }
 
-    /// Takes leave of all, and waits until they know, but no longer than each network's farewell may last.
+    /// Takes leave of all, and waits until they know, but no longer than each network's goodbye may last.
     pub(super) fn leave(&mut self) {
         let start = Instant::now();
         self.each_mut().for_each(Net::leave);
         loop {
             self.poll(Look::AtOnce, &mut Nobody);
             let leaving = self.each().filter(|net| !net.has_left());
-            let lasts = leaving.map(|net| net.farewell_max().saturating_sub(start.elapsed())).max();
+            let lasts = leaving.map(|net| net.goodbye_max().saturating_sub(start.elapsed())).max();
             let Some(left) = lasts.filter(|left| !left.is_zero()) else { return };
             if let Some(Beside { at_most, news }) = self.before_sleep() {
                 let _ = until_readable([Some(news)], at_most.map_or(left, |at| at.min(left)));

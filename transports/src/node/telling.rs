@@ -6,9 +6,9 @@ use mpi_core::port::PeerId;
 
 use super::LocalPort;
 use super::net::Net;
-use super::nets::Way;
+use super::nets::Route;
 use super::network::Network;
-use super::ways::Wish;
+use super::routes::Preference;
 use crate::datagrams::{Carrier, Datagrams};
 use crate::rdma::Rdma;
 use crate::rdma::fabric::Fabric;
@@ -32,20 +32,20 @@ impl LocalPort {
     }
 
     /// Which ways lead to how many peers, and why these; nothing where no network is open.
-    pub fn tell_ways(&self) -> Option<String> {
+    pub fn tell_routes(&self) -> Option<String> {
         let nets = self.nets.as_ref()?;
-        let count = |wanted| nets.ways.iter().filter(|(way, _)| *way == wanted).count();
-        let why = match self.choice.wish {
-            Wish::Network(_) => "as FERRITE_TRANSPORT asks".to_owned(),
-            Wish::Auto | Wish::SharedMemory => {
+        let count = |wanted| nets.routes.iter().filter(|(route, _)| *route == wanted).count();
+        let why = match self.choice.preference {
+            Preference::Network(_) => "as FERRITE_TRANSPORT asks".to_owned(),
+            Preference::Auto | Preference::SharedMemory => {
                 let open: Vec<&str> = nets.kinds().map(Network::name).collect();
                 format!("the first of {} that both ends have", open.join(", "))
             }
         };
-        let far = nets.kinds().map(|network| (count(Way::Network(network)), network));
+        let far = nets.kinds().map(|network| (count(Route::Network(network)), network));
         let far = far.filter(|(count, _)| *count > 0);
         let far = far.map(|(count, network)| format!("{count} by {} ({why})", network.name()));
-        let near = Some(count(Way::SharedMemory)).filter(|count| *count > 0);
+        let near = Some(count(Route::SharedMemory)).filter(|count| *count > 0);
         let near = near.map(|count| format!("{count} by shared memory (one node)"));
         let all: Vec<String> = near.into_iter().chain(far).collect();
         let closed = match &nets.closed[..] {
@@ -89,7 +89,7 @@ fn datagrams<C: Carrier>(net: &Datagrams<C>) -> String {
         counters.received,
         counters.refused,
         counters.repeated,
-        net.ways_taken()
+        net.routes_taken()
     )
 }
 
@@ -97,7 +97,7 @@ fn rdma<F: Fabric>(net: &Rdma<F>) -> String {
     let (counters, pins) = (net.counters(), net.pins());
     format!(
         "{} to {} peers: small messages {} sent and {} into rings, {} received and {} out of rings; large messages {} \
-         written, {} read, {} in pieces; {} notes; memory of the program registered {} times for {} transfers, \
+         written, {} read, {} in fragments; {} notes; memory of the program registered {} times for {} transfers, \
          refused for {}; {}",
         F::NAME,
         counters.peers,

@@ -10,12 +10,12 @@ use mpi_core::port::{Body, Full, PeerId, ProcessName, Token, Transport, Why};
 use mpi_core::settings::Settings;
 
 use super::net::Net;
-use super::nets::Way;
-use super::{Choice, Identity, LocalPort, Network, NetworkConfig, Wish};
+use super::nets::Route;
+use super::{Choice, Identity, LocalPort, Network, NetworkConfig, Preference};
 use crate::cards::CARD_MAX;
 use crate::conformance::{Recorder, World, check};
 use crate::rdma::{Bulk, Unreached};
-use crate::shm::tests::{Board, config, small};
+use crate::shm::tests::{CardDirectory, config, small};
 use crate::shm::{LocalConfig, ShmSettings};
 use crate::sys::wait::until_readable;
 
@@ -42,15 +42,16 @@ fn patient_config(network: Network, rank: u32, patience: &str) -> NetworkConfig 
     NetworkConfig::new(network, &identity, &settings)
 }
 
-/// Rank `rank` of a world, with these networks open, whose cards stand on the board.
-fn end((rank, size): (u32, u32), networks: &[Network], board: &Board) -> LocalPort {
-    let mut port = LocalPort::new(config(rank, size, small()), Box::new(board.clone())).unwrap();
+/// Rank `rank` of a world, with these networks open, whose cards stand in the directory.
+fn end((rank, size): (u32, u32), networks: &[Network], directory: &CardDirectory) -> LocalPort {
+    let mut port =
+        LocalPort::new(config(rank, size, small()), Box::new(directory.clone())).unwrap();
     for network in networks {
         port.open_network(network_config(*network, rank)).unwrap();
     }
     for (kind, card) in port.cards() {
         assert!(card.len() <= CARD_MAX, "{card}");
-        board.post_as(kind, rank, card);
+        directory.post_as(kind, rank, card);
     }
     for other in 0..size {
         port.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
@@ -59,9 +60,9 @@ fn end((rank, size): (u32, u32), networks: &[Network], board: &Board) -> LocalPo
 }
 
 fn world(size: u32, choice: Choice) -> Vec<LocalPort> {
-    let board = Board::default();
+    let directory = CardDirectory::default();
     let mut ends: Vec<_> =
-        (0..size).map(|rank| end((rank, size), &OF_THE_KERNEL, &board)).collect();
+        (0..size).map(|rank| end((rank, size), &OF_THE_KERNEL, &directory)).collect();
     ends.iter_mut().for_each(|port| port.set_choice(choice).unwrap());
     ends
 }
@@ -71,7 +72,7 @@ fn eager() -> Header {
 }
 
 /// Which way frames went from rank 0 to each of the others: shared memory, TCP.
-fn ways(size: u32, choice: Choice) -> Vec<(bool, bool)> {
+fn routes(size: u32, choice: Choice) -> Vec<(bool, bool)> {
     let mut world = World::new(world(size, choice));
     for to in 1..size as usize {
         world.send(0, to, &eager(), b"x");
@@ -80,11 +81,11 @@ fn ways(size: u32, choice: Choice) -> Vec<(bool, bool)> {
         (1..size as usize).all(|to| world.got(to).frames.len() == 1)
     });
     let port = world.transport(0);
-    let way = |peer| {
+    let route = |peer| {
         let by_tcp = port.tcp().is_some_and(|tcp| tcp.peers().is_connected(peer));
         (port.shm().is_connected(peer), by_tcp)
     };
-    (1..size).map(PeerId).map(way).collect()
+    (1..size).map(PeerId).map(route).collect()
 }
 
 const MEMORY: (bool, bool) = (true, false);
@@ -92,21 +93,27 @@ const TCP: (bool, bool) = (false, true);
 
 #[test]
 fn processes_of_one_host_share_memory_unless_told_otherwise() {
-    assert_eq!(ways(2, Choice::default()), [MEMORY]);
-    assert_eq!(ways(2, Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 }), [TCP]);
-    assert_eq!(ways(4, Choice { wish: Wish::Auto, node_ranks: 2 }), [MEMORY, TCP, TCP]);
+    assert_eq!(routes(2, Choice::default()), [MEMORY]);
+    assert_eq!(
+        routes(2, Choice { preference: Preference::Network(Network::Tcp), node_ranks: 0 }),
+        [TCP]
+    );
+    assert_eq!(
+        routes(4, Choice { preference: Preference::Auto, node_ranks: 2 }),
+        [MEMORY, TCP, TCP]
+    );
 }
 
 #[test]
 fn a_mixed_world_meets_all_requirements() {
-    check(|| world(4, Choice { wish: Wish::Auto, node_ranks: 2 }));
+    check(|| world(4, Choice { preference: Preference::Auto, node_ranks: 2 }));
 }
 
 #[test]
 fn each_network_alone_meets_all_requirements() {
     for network in OF_THE_KERNEL {
         println!("{}", network.name());
-        check(|| world(2, Choice { wish: Wish::Network(network), node_ranks: 0 }));
+        check(|| world(2, Choice { preference: Preference::Network(network), node_ranks: 0 }));
     }
 }
 
@@ -120,8 +127,10 @@ fn is_woken(end: &mut LocalPort, within: Duration) -> bool {
 #[test]
 fn who_sleeps_with_several_networks_open_is_woken_by_each() {
     for network in OF_THE_KERNEL {
-        let mut world =
-            World::new(world(2, Choice { wish: Wish::Network(network), node_ranks: 0 }));
+        let mut world = World::new(world(
+            2,
+            Choice { preference: Preference::Network(network), node_ranks: 0 },
+        ));
         world.send(0, 1, &eager(), b"first");
         world.run_until("the first is there", |world| !world.got(1).frames.is_empty());
         world.run_until("it is quiet", |world| {
@@ -140,17 +149,18 @@ fn who_sleeps_with_several_networks_open_is_woken_by_each() {
 /// Both ends hear at an address at which nobody is.
 #[test]
 fn datagrams_that_get_nowhere_go_through_tcp() {
-    let board = Board::default();
-    let mut ends = [0, 1].map(|rank| end((rank, 2), &[], &board));
+    let directory = CardDirectory::default();
+    let mut ends = [0, 1].map(|rank| end((rank, 2), &[], &directory));
     for (rank, port) in (0..).zip(&mut ends) {
         for network in OF_THE_KERNEL {
             port.open_network(patient_config(network, rank, "1s")).unwrap();
         }
-        port.cards().into_iter().for_each(|(kind, card)| board.post_as(kind, rank, card));
+        port.cards().into_iter().for_each(|(kind, card)| directory.post_as(kind, rank, card));
         for other in 0..2 {
             port.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
         }
-        port.set_choice(Choice { wish: Wish::Network(Network::Udp), node_ranks: 0 }).unwrap();
+        port.set_choice(Choice { preference: Preference::Network(Network::Udp), node_ranks: 0 })
+            .unwrap();
     }
     let mut world = World::new(ends.into());
     let to_and_fro = |world: &mut World<LocalPort>, count| {
@@ -169,7 +179,7 @@ fn datagrams_that_get_nowhere_go_through_tcp() {
     for one in 0..2 {
         let nets = world.transport(one).nets.as_mut().unwrap();
         let Some(Net::Udp(udp)) = nets.get_mut(Network::Udp) else { panic!("it is open") };
-        udp.set_ways(PeerId(1 - one as u32), vec![nobody.local_addr().unwrap()]);
+        udp.set_routes(PeerId(1 - one as u32), vec![nobody.local_addr().unwrap()]);
     }
     to_and_fro(&mut world, 2);
     assert!(world.transport(0).tcp().unwrap().peers().is_connected(PeerId(1)));
@@ -177,10 +187,10 @@ fn datagrams_that_get_nowhere_go_through_tcp() {
 
 #[test]
 fn who_shares_no_network_is_lost_and_hears_what_each_has() {
-    let board = Board::default();
-    let apart = Choice { wish: Wish::Auto, node_ranks: 1 };
+    let directory = CardDirectory::default();
+    let apart = Choice { preference: Preference::Auto, node_ranks: 1 };
     let mut ends = [(0, &OF_THE_KERNEL[..]), (1, &[])]
-        .map(|(rank, networks)| end((rank, 2), networks, &board));
+        .map(|(rank, networks)| end((rank, 2), networks, &directory));
     ends.iter_mut().for_each(|port| port.set_choice(apart).unwrap());
     let mut sink = Recorder::default();
     let body = Body::Bytes(RawBytes::from(&b"x"[..]));
@@ -193,14 +203,14 @@ fn who_shares_no_network_is_lost_and_hears_what_each_has() {
 /// As in a job of which some ranks have not joined yet.
 #[test]
 fn who_has_not_joined_yet_is_waited_for() {
-    let board = Board::default();
-    let far = Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 };
-    let mut early = end((0, 2), &OF_THE_KERNEL, &board);
+    let directory = CardDirectory::default();
+    let far = Choice { preference: Preference::Network(Network::Tcp), node_ranks: 0 };
+    let mut early = end((0, 2), &OF_THE_KERNEL, &directory);
     early.set_choice(far).unwrap();
     let mut world = World::new(vec![early]);
     let body = || Body::Bytes(RawBytes::from(&b"x"[..]));
     assert_eq!(world.transport(0).send(PeerId(1), &eager(), body()), Err(Full));
-    let mut late = end((1, 2), &OF_THE_KERNEL, &board);
+    let mut late = end((1, 2), &OF_THE_KERNEL, &directory);
     late.set_choice(far).unwrap();
     assert_eq!(world.transport(0).send(PeerId(1), &eager(), body()), Ok(()));
     assert!(late.tcp().is_some());
@@ -210,33 +220,36 @@ fn who_has_not_joined_yet_is_waited_for() {
 fn tcp_alone_needs_no_shared_memory() {
     let small = ShmSettings { alloc_bytes: 1 << 60, ..small() };
     let config = |alone| LocalConfig { alone, ..config(0, 2, small.clone()) };
-    let open = |alone| LocalPort::new(config(alone), Box::new(Board::default()));
+    let open = |alone| LocalPort::new(config(alone), Box::new(CardDirectory::default()));
     assert!(open(false).is_err(), "no file is so long");
     let mut port = open(true).unwrap();
     assert!(port.allocate(8, 8).is_none());
     port.open_network(network_config(Network::Tcp, 0)).unwrap();
-    port.set_choice(Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 }).unwrap();
+    port.set_choice(Choice { preference: Preference::Network(Network::Tcp), node_ranks: 0 })
+        .unwrap();
     let refused = port.set_choice(Choice::default()).unwrap_err();
     assert!(refused.contains("possible: rc, ofi, tcp, udp, uc, ud"), "{refused}");
 }
 
 #[test]
-fn an_impossible_wish_is_told_with_what_is_possible() {
-    let mut alone = LocalPort::new(config(1, 2, small()), Box::new(Board::default())).unwrap();
-    let refused =
-        alone.set_choice(Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 }).unwrap_err();
+fn an_impossible_preference_is_told_with_what_is_possible() {
+    let mut alone =
+        LocalPort::new(config(1, 2, small()), Box::new(CardDirectory::default())).unwrap();
+    let refused = alone
+        .set_choice(Choice { preference: Preference::Network(Network::Tcp), node_ranks: 0 })
+        .unwrap_err();
     assert!(refused.contains("possible here: auto, shm"), "{refused}");
-    let apart = Choice { wish: Wish::SharedMemory, node_ranks: 1 };
+    let apart = Choice { preference: Preference::SharedMemory, node_ranks: 1 };
     let refused = alone.set_choice(apart).unwrap_err();
     assert!(refused.contains("possible: auto, rc, ofi, tcp, udp, uc, ud"), "{refused}");
 }
 
 /// Two ranks that take themselves for different nodes; the card of the second for a network cannot be read.
 fn apart_with_a_wrong_card(network: Network) -> Vec<LocalPort> {
-    let board = Board::default();
-    let mut ends: Vec<_> = (0..2).map(|rank| end((rank, 2), &OF_THE_KERNEL, &board)).collect();
-    board.post_as(network.word(), 1, "no card".to_owned());
-    let apart = Choice { wish: Wish::Auto, node_ranks: 1 };
+    let directory = CardDirectory::default();
+    let mut ends: Vec<_> = (0..2).map(|rank| end((rank, 2), &OF_THE_KERNEL, &directory)).collect();
+    directory.post_as(network.word(), 1, "no card".to_owned());
+    let apart = Choice { preference: Preference::Auto, node_ranks: 1 };
     ends.iter_mut().for_each(|port| port.set_choice(apart).unwrap());
     ends
 }
@@ -256,7 +269,7 @@ fn where_the_best_network_leads_nowhere_the_next_one_is_taken() {
         assert!(numbers.eq((0..200u64).map(|number| number.to_le_bytes().to_vec())));
         assert!(world.got(to).down.is_empty());
     }
-    let told = [0, 1].map(|rank| world.transport(rank).tell_ways().unwrap());
+    let told = [0, 1].map(|rank| world.transport(rank).tell_routes().unwrap());
     assert!(
         told[0].contains("1 by UDP") && told[0].contains("its TCP card cannot be read"),
         "{}",
@@ -267,17 +280,17 @@ fn where_the_best_network_leads_nowhere_the_next_one_is_taken() {
 
 #[test]
 fn what_was_handed_over_for_a_network_that_does_not_lead_there_goes_by_the_next() {
-    let mut ends = world(2, Choice { wish: Wish::Auto, node_ranks: 1 });
-    assert_eq!(ends[0].way_to(PeerId(1)), Ok(Way::Network(Network::Tcp)));
+    let mut ends = world(2, Choice { preference: Preference::Auto, node_ranks: 1 });
+    assert_eq!(ends[0].route_to(PeerId(1)), Ok(Route::Network(Network::Tcp)));
     let (mut source, mut target) = (vec![5u8; 300_000], vec![0u8; 300_000]);
     let header = Header { kind: FrameKind::Data as u8, context: 9, ..Header::default() };
     let packer = Packer::contiguous(UserBuffer(source.as_mut_ptr()), source.len() as u64);
     let bulk = vec![Bulk { header, source: packer, token: Token(3) }];
     let how = "a test".to_owned();
-    assert_eq!(ends[0].ways_left(PeerId(1)), 2);
+    assert_eq!(ends[0].routes_left(PeerId(1)), 2);
     ends[0].fall(Network::Tcp, Unreached { peer: PeerId(1), how, bulk });
-    assert_eq!(ends[0].ways_left(PeerId(1)), 1);
-    assert_eq!(ends[0].way_to(PeerId(1)), Ok(Way::Network(Network::Udp)));
+    assert_eq!(ends[0].routes_left(PeerId(1)), 1);
+    assert_eq!(ends[0].route_to(PeerId(1)), Ok(Route::Network(Network::Udp)));
     let mut world = World::new(ends);
     let room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), target.len() as u64);
     world.got(1).landings.push((9, room));
@@ -287,12 +300,12 @@ fn what_was_handed_over_for_a_network_that_does_not_lead_there_goes_by_the_next(
         target == source
             && world
                 .transport(0)
-                .tell_ways()
+                .tell_routes()
                 .unwrap()
                 .contains("cannot reach rank 1 by TCP: a test")
     );
     // None is left, and the peer is not asked for another time.
     let port = world.transport(0);
     port.fall(Network::Udp, Unreached { peer: PeerId(1), how: "no".to_owned(), bulk: Vec::new() });
-    assert_eq!(port.ways_left(PeerId(1)), 0);
+    assert_eq!(port.routes_left(PeerId(1)), 0);
 }

@@ -27,7 +27,7 @@ impl<S: Sink> Sink for Mouth<'_, S> {
         }
         let mut open = self.datagrams.iter_mut().flatten();
         if let Some(net) = open.find(|net| header_of(net).tag == header.tag) {
-            net.take_letter(peer, &body.to_vec(), self.sink);
+            net.take_tunnelled(peer, &body.to_vec(), self.sink);
         }
     }
 
@@ -66,8 +66,8 @@ pub(super) fn poll<S: Sink>(tcp: &mut Tcp, datagrams: &mut [Option<Net>], sink: 
     for net in datagrams.iter_mut().flatten() {
         net.spared().into_iter().for_each(|peer| tcp.peers_mut().look_again(peer));
         let header = header_of(net);
-        net.send_letters(|peer, letter| {
-            match tcp.send(peer, &header, Body::Bytes(RawBytes::from(letter))) {
+        net.send_tunnelled(|peer, bytes| {
+            match tcp.send(peer, &header, Body::Bytes(RawBytes::from(bytes))) {
                 // Nobody is there whom it could reach, and it need not.
                 Err(Full) => !tcp.peers().is_up(peer),
                 Ok(()) => true,

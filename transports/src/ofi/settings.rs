@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mpi_core::settings::{Settings, TransportWish};
+use mpi_core::settings::{Settings, TransportPreference};
 
 /// Settings of libfabric.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ impl From<&Settings> for OfiSettings {
             library: settings.ofi_library.clone(),
             provider: settings.ofi_provider.clone(),
             domain: settings.ofi_domain.clone(),
-            only_fabrics: settings.transport == TransportWish::Auto,
+            only_fabrics: settings.transport == TransportPreference::Auto,
             patience: settings.tcp_patience,
         }
     }

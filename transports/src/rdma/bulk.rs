@@ -1,5 +1,5 @@
 //! Large messages that go through buffers: where memory has gaps, cannot be registered, or is too short for that to
-//! pay. Each piece is a message that takes a credit, with a head that says where it belongs; they come in order.
+//! pay. Each fragment is a message that takes a credit, with a head that says where it belongs; they come in order.
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
@@ -15,9 +15,9 @@ use super::receive::Breach;
 use super::send::Content;
 use super::transfers::{Arriving, Leaving};
 use super::unreached::Bulk;
-use crate::piece::{PIECE_BYTES, PieceHead};
+use crate::fragment::{FRAGMENT_BYTES, FragmentHead};
 
-/// Messages of a peer that may be amid their pieces at once.
+/// Messages of a peer that may be amid their fragments at once.
 const ARRIVING_MAX: usize = 64;
 /// Messages that take turns.
 const TURNS: usize = 8;
@@ -47,17 +47,17 @@ impl<F: Fabric> Rdma<F> {
         self.attend();
     }
 
-    /// Takes in a piece.
-    pub(super) fn take_piece<S: Sink>(
+    /// Takes in a fragment.
+    pub(super) fn take_fragment<S: Sink>(
         &mut self,
         peer: PeerId,
         mut content: RawBytes<'_>,
         sink: &mut S,
     ) -> Result<(), Breach> {
-        let head = content.take(PIECE_BYTES).to_vec();
-        let head = <&[u8; PIECE_BYTES]>::try_from(&head[..]);
-        let head = head.map_err(|_| "a piece of it is too short")?;
-        let head = PieceHead::from_bytes(head, content.len() as u64)?;
+        let head = content.take(FRAGMENT_BYTES).to_vec();
+        let head = <&[u8; FRAGMENT_BYTES]>::try_from(&head[..]);
+        let head = head.map_err(|_| "a fragment of it is too short")?;
+        let head = FragmentHead::from_bytes(head, content.len() as u64)?;
         if head.at == 0 {
             let Some(from) = self.channel.peers.get(peer) else { return Ok(()) };
             let is_known = from.arriving.iter().any(|one| one.id == head.id);
@@ -72,10 +72,10 @@ impl<F: Fabric> Rdma<F> {
         }
         let Some(from) = self.channel.peers.get(peer) else { return Ok(()) };
         let place = from.arriving.iter().position(|one| one.id == head.id);
-        let place = place.ok_or("a piece of it belongs to no message")?;
+        let place = place.ok_or("a fragment of it belongs to no message")?;
         let one = &mut from.arriving[place];
         if one.at != head.at || one.total != head.total {
-            return Err("a piece of it does not follow the one before");
+            return Err("a fragment of it does not follow the one before");
         }
         one.at += content.len() as u64;
         if let Landing::User(to) = &mut one.landing {
@@ -101,20 +101,20 @@ impl<F: Fabric> Channel<F> {
         leaving.into_iter().flatten().map(bulk).collect()
     }
 
-    /// Posts pieces, as many as there are credits and room for.
-    pub(super) fn post_pieces(&mut self, peer: PeerId) {
-        let room = self.message_bytes_max() - ENVELOPE_BYTES - PIECE_BYTES;
+    /// Posts fragments, as many as there are credits and room for.
+    pub(super) fn post_fragments(&mut self, peer: PeerId) {
+        let room = self.message_bytes_max() - ENVELOPE_BYTES - FRAGMENT_BYTES;
         while let Some(to) = self.peers.get(peer)
             && let Some(mut one) = to.leaving.pop_front()
         {
             let Leaving { id, header, total, token, .. } = one;
             let left = one.source.remaining();
-            let head = PieceHead { header, id, total, at: total - left };
-            let mut piece = one.source.clone();
-            piece.truncate(room as u64);
-            let len = piece.remaining();
-            let (head, body) = (head.to_bytes(), Body::Packed(&mut piece));
-            let posted = self.transmit(peer, Content { kind: Kind::Piece, head: &head, body });
+            let head = FragmentHead { header, id, total, at: total - left };
+            let mut fragment = one.source.clone();
+            fragment.truncate(room as u64);
+            let len = fragment.remaining();
+            let (head, body) = (head.to_bytes(), Body::Packed(&mut fragment));
+            let posted = self.transmit(peer, Content { kind: Kind::Fragment, head: &head, body });
             let Some(to) = self.peers.get(peer) else { return };
             if posted.is_err() {
                 return to.leaving.push_front(one);

@@ -181,7 +181,7 @@ fn fit(mut settings: RdmaSettings, abilities: &Abilities) -> RdmaSettings {
     let longest = abilities.message_bytes_max;
     settings.eager_bytes =
         settings.eager_bytes.min(longest.saturating_sub(HEAD_BYTES + TRAILER_BYTES));
-    settings.piece_bytes = settings.piece_bytes.min(longest);
+    settings.fragment_bytes = settings.fragment_bytes.min(longest);
     // A frame is found by its last bytes, and what it follows by a message behind it.
     if !(abilities.writes_in_order && abilities.message_after_writes) {
         settings.ring_slots = 0;

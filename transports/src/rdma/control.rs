@@ -233,7 +233,7 @@ impl<F: Fabric> Rdma<F> {
         }
     }
 
-    /// Posts pieces of large messages, unless a frame that found no room has its turn.
+    /// Posts fragments of large messages, unless a frame that found no room has its turn.
     fn go_on(&mut self, peer: PeerId) {
         let Some(to) = self.channel.peers.get(peer) else { return };
         if to.frame_waits && !to.passed_over {
@@ -242,6 +242,6 @@ impl<F: Fabric> Rdma<F> {
         }
         to.passed_over = false;
         self.moves.post(peer, &mut self.channel);
-        self.channel.post_pieces(peer);
+        self.channel.post_fragments(peer);
     }
 }

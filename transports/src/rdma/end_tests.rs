@@ -6,7 +6,7 @@ use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, PeerId, Token, Transport, Why};
-use mpi_core::settings::{PinCacheWish, RdmaRendezvous};
+use mpi_core::settings::{PinCachePreference, RdmaRendezvous};
 
 use super::fabric::Abilities;
 use super::sim::{End, Sim, Weather};
@@ -38,7 +38,7 @@ fn pair(settings: &RdmaSettings) -> (Sim, World<Rdma<End>>) {
 /// A message of `LEN` bytes on its way to end 0, which dies after so many turns; both memories.
 fn die_amid(turns: usize, rendezvous: RdmaRendezvous, is_sender: bool) {
     let mut settings = RdmaSettings { rendezvous, ..small() };
-    settings.pins.cache = PinCacheWish::Off;
+    settings.pins.cache = PinCachePreference::Off;
     let (sim, world) = pair(&settings);
     let (mut ends, mut got) = (world.into_ends(), [Recorder::default(), Recorder::default()]);
     let before = sim.counts(0).registered;
@@ -217,7 +217,7 @@ fn what_was_written_into_a_ring_before_the_end_is_read() {
 /// A ring is looked at before the completions that tell of the end of a writing, and the completion queue of the
 /// messages before those of other rails.
 #[test]
-fn a_farewell_does_not_overtake_what_was_written() {
+fn a_goodbye_does_not_overtake_what_was_written() {
     for (seed, queues) in seeds(4).flat_map(|seed| [1, 2].map(|queues| (seed, queues))) {
         let (mut ends, mut got) = with_a_ring(seed, queues);
         let source = pattern(1, LEN);

@@ -20,8 +20,8 @@ pub(super) const YIELD: u8 = 2;
 pub(super) enum Kind {
     /// A frame: header and body.
     Frame = 1,
-    /// A piece of a large message.
-    Piece = 2,
+    /// A fragment of a large message.
+    Fragment = 2,
     /// Nothing: the envelope says it all.
     Note = 3,
     /// Where the receiver's frames may be written: a [`RingPlace`].
@@ -40,7 +40,7 @@ impl Kind {
     fn from_wire(code: u8) -> Option<Kind> {
         Some(match code {
             1 => Kind::Frame,
-            2 => Kind::Piece,
+            2 => Kind::Fragment,
             3 => Kind::Note,
             4 => Kind::RingOpen,
             5 => Kind::RingClose,
@@ -55,7 +55,7 @@ impl Kind {
     /// they can never wait for each other.
     #[inline]
     pub(super) fn is_counted(self) -> bool {
-        matches!(self, Kind::Frame | Kind::Piece)
+        matches!(self, Kind::Frame | Kind::Fragment)
     }
 }
 

@@ -79,7 +79,7 @@ pub trait Memory {
     fn remote(&self, region: Self::Region) -> Remote;
 
     /// Whether a registration goes on holding when its pages are unmapped and others are mapped in their place
-    /// (on-demand paging): then no witness is needed that says so.
+    /// (on-demand paging): then no memory monitor is needed that says so.
     fn follows_mappings(&self) -> bool {
         false
     }
@@ -105,7 +105,7 @@ pub struct Target {
     pub key: u64,
 }
 
-/// Names a piece of work; chosen by whoever posts it.
+/// Names a work request; chosen by whoever posts it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Work(pub u64);
 
@@ -178,7 +178,7 @@ pub enum Completion {
 ///
 /// Work on one rail of one peer is done in the order of posting; where [`Abilities::tells_in_order`] is false, messages
 /// may be told in another. Messages go on rail 0. Each call may post one
-/// piece of work; [`NoRoom`] posts nothing.
+/// work request; [`NoRoom`] posts nothing.
 pub trait Fabric: Memory {
     /// Whose words in offers and adverts are this fabric's.
     const OFFER: OfferKind;

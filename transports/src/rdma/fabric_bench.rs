@@ -153,7 +153,7 @@ impl<F: Fabric> End<F> {
         work
     }
 
-    /// Numbers a piece of work and posts it; whether there was room.
+    /// Numbers a work request and posts it; whether there was room.
     pub(super) fn try_work(
         &mut self,
         slot: Option<usize>,

@@ -7,7 +7,7 @@ use mpi_core::header::{FrameKind, HEADER_BYTES, Header};
 use mpi_core::port::{
     ADVERT_BYTES, Advert, Offer, PeerId, ProcessName, Pulled, Token, Transport, Why,
 };
-use mpi_core::settings::PinCacheWish;
+use mpi_core::settings::PinCachePreference;
 use proptest::prelude::*;
 
 use super::RdmaSettings;
@@ -274,7 +274,7 @@ fn what_only_one_rail_ends_is_not_believed_twice() {
     let card = ends[0].card();
     let mut hands = Bench::new(vec![ends.remove(1)]);
     let mut settings = RdmaSettings::default();
-    settings.pins.cache = PinCacheWish::Off;
+    settings.pins.cache = PinCachePreference::Off;
     let mut rdma = connect(ends, &settings).remove(0);
     let mut got = Recorder::default();
     let name = |rank| ProcessName { job: JOB.to_owned(), rank };

@@ -5,7 +5,7 @@ use mpi_core::port::PeerId;
 use super::fabric::Work;
 use super::pool::Buffer;
 
-/// A piece of work of this transport.
+/// A work request of this transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Job {
     /// A message or a write into a ring; the buffer that it lies in, if it needs one. `carries` if it is the
@@ -13,7 +13,7 @@ pub(super) enum Job {
     Message { peer: PeerId, buffer: Option<Buffer>, carries: bool },
     /// A posted buffer.
     Posted(Buffer),
-    /// A piece of a large message, by the number of the move.
+    /// A fragment of a large message, by the number of the move.
     Move(u32),
 }
 

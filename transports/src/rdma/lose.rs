@@ -9,7 +9,7 @@ use super::peer::{State, due};
 use super::receive::Breach;
 
 /// Looks that find something, in which more comes than completion queues hold.
-const FAREWELL_POLLS: u64 = 20_000;
+const GOODBYE_POLLS: u64 = 20_000;
 
 impl<F: Fabric> Rdma<F> {
     /// The fabric has lost a peer.
@@ -74,12 +74,12 @@ impl<F: Fabric> Rdma<F> {
         self.attend();
     }
 
-    /// Acts on farewells, once a look at all completion queues has found nothing, or after so many looks that all is
+    /// Acts on goodbyes, once a look at all completion queues has found nothing, or after so many looks that all is
     /// taken that was there.
     #[cold]
-    pub(super) fn end_farewells(&mut self, was_quiet: bool) {
+    pub(super) fn end_goodbyes(&mut self, was_quiet: bool) {
         let polls = self.channel.polls;
-        let is_over = |(_, at): &(PeerId, u64)| was_quiet || polls - at > FAREWELL_POLLS;
+        let is_over = |(_, at): &(PeerId, u64)| was_quiet || polls - at > GOODBYE_POLLS;
         let over: Vec<_> = self.leavers.extract_if(.., |one| is_over(one)).collect();
         for (peer, _) in over {
             self.channel.answer_goodbye(peer);

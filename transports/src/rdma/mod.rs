@@ -78,13 +78,13 @@ pub struct RdmaCounters {
     pub messages_out: u64,
     /// Frames of the program that were written into rings.
     pub ring_frames_out: u64,
-    /// Pieces of large messages that left.
-    pub pieces_out: u64,
+    /// Fragments of large messages that left.
+    pub fragments_out: u64,
     /// Messages that came, of all kinds: completions of receives.
     pub messages_in: u64,
     /// What came in rings.
     pub ring_frames_in: u64,
-    /// Messages of this transport's own: credits, rings, farewells.
+    /// Messages of this transport's own: credits, rings, goodbyes.
     pub notes_out: u64,
     /// Rings that were opened here.
     pub rings: u64,
@@ -92,7 +92,7 @@ pub struct RdmaCounters {
     pub written: u64,
     /// Large messages that were read from where they lay.
     pub read: u64,
-    /// Large messages that were sent in pieces.
+    /// Large messages that were sent in fragments.
     pub pieced: u64,
     /// Large messages whose memory could not be registered.
     pub refused: u64,

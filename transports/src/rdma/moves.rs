@@ -1,6 +1,6 @@
-//! Large messages between memory and memory: one end writes or reads, in pieces, over all rails in turn. Several of
+//! Large messages between memory and memory: one end writes or reads, in fragments, over all rails in turn. Several of
 //! a peer are under way at once and take turns. A write tells of its end on each rail that it used, behind its last
-//! piece there.
+//! fragment there.
 
 use mpi_core::one_sided::Atomic;
 use mpi_core::port::{PeerId, Sink, Token};
@@ -12,9 +12,10 @@ use super::peer::State;
 use super::pin::Pin;
 use super::slots::{NUMBER_BITS, Slots};
 
-/// Pieces of one peer on one rail that are under way at once, and how many longest ones their bytes may be: the others
-/// wait, so that frames get through. Short ones have to be many, or a long line stands empty until they are answered.
-const PIECES_MAX: usize = 32;
+/// Fragments of one peer on one rail that are under way at once, and how many longest ones their bytes may be: the
+/// others wait, so that frames get through. Short ones have to be many, or a long line stands empty until they are
+/// answered.
+const FRAGMENTS_MAX: usize = 32;
 const LONGEST_MAX: usize = 4;
 /// Moves that take turns.
 const TURNS: usize = 8;
@@ -50,26 +51,26 @@ struct Move<R> {
     len: usize,
     there: Target,
     /// How it is cut, and which rails it takes.
-    piece_bytes: usize,
-    pieces: usize,
+    fragment_bytes: usize,
+    fragments: usize,
     rails: usize,
     first_rail: usize,
-    /// Pieces posted, and those of them that are not over.
+    /// Fragments posted, and those of them that are not over.
     posted: usize,
     open: usize,
     has_failed: bool,
 }
 
 impl<R> Move<R> {
-    /// Whether the next piece tells the end, and so must come last although the fabric does not order writes.
+    /// Whether the next fragment tells the end, and so must come last although the fabric does not order writes.
     fn must_wait(&self, is_ordered: bool) -> bool {
-        let tells = matches!(self.way, Way::Write(_)) && self.posted + self.rails >= self.pieces;
+        let tells = matches!(self.way, Way::Write(_)) && self.posted + self.rails >= self.fragments;
         tells && !is_ordered && self.open > 0
     }
 
-    /// What a piece of it counts while it is under way: its bytes, but for the last one's.
+    /// What a fragment of it counts while it is under way: its bytes, but for the last one's.
     fn weight(&self) -> usize {
-        self.piece_bytes.min(self.len)
+        self.fragment_bytes.min(self.len)
     }
 }
 
@@ -101,9 +102,9 @@ impl<F: Fabric> Moves<F> {
         there: Target,
         channel: &mut Channel<F>,
     ) -> Result<(), Pin<F::Region>> {
-        let piece_bytes = channel.config.settings.piece_bytes;
-        let pieces = len.div_ceil(piece_bytes);
-        let rails = channel.rails().min(pieces);
+        let fragment_bytes = channel.config.settings.fragment_bytes;
+        let fragments = len.div_ceil(fragment_bytes);
+        let rails = channel.rails().min(fragments);
         let way = match way {
             Way::Write(number) => Way::Write(number | (rails as u32 - 1) << NUMBER_BITS),
             other => other,
@@ -122,8 +123,8 @@ impl<F: Fabric> Moves<F> {
             address,
             len,
             there,
-            piece_bytes,
-            pieces,
+            fragment_bytes,
+            fragments,
             rails,
             first_rail,
             posted,
@@ -136,14 +137,14 @@ impl<F: Fabric> Moves<F> {
         Ok(())
     }
 
-    /// Posts pieces of moves, as many as there is room for.
+    /// Posts fragments of moves, as many as there is room for.
     pub(super) fn post(&mut self, peer: PeerId, channel: &mut Channel<F>) {
         let rails = channel.rails();
-        let bytes_max = LONGEST_MAX * channel.config.settings.piece_bytes * rails;
+        let bytes_max = LONGEST_MAX * channel.config.settings.fragment_bytes * rails;
         let mut refused = 0;
         while let Some(to) = channel.peers.get(peer)
             && refused < to.moves.waiting.len().min(TURNS)
-            && to.moves.under_way < PIECES_MAX * rails
+            && to.moves.under_way < FRAGMENTS_MAX * rails
             && to.moves.bytes < bytes_max
             && let Some(number) = to.moves.waiting.pop_front()
         {
@@ -151,7 +152,7 @@ impl<F: Fabric> Moves<F> {
             let turn = to.moves.waiting.len().min(TURNS - 1);
             let posted = match one.must_wait(channel.abilities.message_after_writes) {
                 true => Err(NoRoom),
-                false => post_piece(&mut channel.fabric, one, number, rails),
+                false => post_fragment(&mut channel.fabric, one, number, rails),
             };
             match posted {
                 Err(NoRoom) => {
@@ -162,7 +163,7 @@ impl<F: Fabric> Moves<F> {
                     refused = 0;
                     to.moves.under_way += 1;
                     to.moves.bytes += one.weight();
-                    if one.posted < one.pieces {
+                    if one.posted < one.fragments {
                         to.moves.waiting.insert(turn, number);
                     }
                     if one.way.is_out() {
@@ -173,8 +174,8 @@ impl<F: Fabric> Moves<F> {
         }
     }
 
-    /// A piece of a move is over.
-    pub(super) fn end_piece<S: Sink>(
+    /// A fragment of a move is over.
+    pub(super) fn end_fragment<S: Sink>(
         &mut self,
         number: u32,
         is_done: bool,
@@ -185,7 +186,7 @@ impl<F: Fabric> Moves<F> {
         one.open -= 1;
         one.has_failed |= !is_done;
         let (peer, is_out, weight) = (one.peer, one.way.is_out(), one.weight());
-        let is_over = one.open == 0 && (one.posted == one.pieces || one.has_failed);
+        let is_over = one.open == 0 && (one.posted == one.fragments || one.has_failed);
         let is_whole = is_over && !one.has_failed;
         if let Some(to) = channel.peers.get(peer) {
             to.moves.under_way -= 1;
@@ -213,7 +214,7 @@ impl<F: Fabric> Moves<F> {
         }
     }
 
-    /// Drops the moves of a peer that is gone; those of which pieces are under way end with these.
+    /// Drops the moves of a peer that is gone; those of which fragments are under way end with these.
     pub(super) fn drop_of(&mut self, peer: PeerId, channel: &mut Channel<F>) {
         if let Some(to) = channel.peers.get(peer) {
             to.moves.waiting.clear();
@@ -230,23 +231,23 @@ impl<F: Fabric> Moves<F> {
     }
 }
 
-/// Posts the next piece of a move.
-fn post_piece<F: Fabric>(
+/// Posts the next fragment of a move.
+fn post_fragment<F: Fabric>(
     fabric: &mut F,
     one: &mut Move<F::Region>,
     number: u32,
     rails: usize,
 ) -> Result<(), NoRoom> {
-    let offset = one.posted * one.piece_bytes;
-    let len = one.piece_bytes.min(one.len - offset);
+    let offset = one.posted * one.fragment_bytes;
+    let len = one.fragment_bytes.min(one.len - offset);
     let rail = one.first_rail.wrapping_add(one.posted % one.rails) % rails;
-    let is_last = one.posted + one.rails >= one.pieces;
+    let is_last = one.posted + one.rails >= one.fragments;
     let address = one.address.wrapping_add(offset);
     let local = Local { region: one.pin.region(), address, len };
     let Target { address, key } = one.there;
     let there = Target { address: address.wrapping_add(offset as u64), key };
     let work = Job::Move(number).to_work();
-    // SAFETY: the memory is the transport's until the sink has heard of its end, which waits for all pieces; the
+    // SAFETY: the memory is the transport's until the sink has heard of its end, which waits for all fragments; the
     // place was told by the peer for this.
     unsafe {
         match one.way {

@@ -5,7 +5,7 @@ use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header, INLINE_BYTES};
 use mpi_core::port::{Body, Offer, PeerId, Pulled, Token, Transport};
-use mpi_core::settings::{PinCacheWish, RdmaRendezvous};
+use mpi_core::settings::{PinCachePreference, RdmaRendezvous};
 
 use super::sim::{End, Sim, Weather};
 use super::tests::world;
@@ -165,7 +165,7 @@ fn cost(settings: &RdmaSettings, register: (u64, u64), messages: u64) -> (u64, u
         let frames = |one: &RdmaCounters| one.messages_out + one.ring_frames_out;
         assert_eq!(frames(&after[end]) - frames(&sent[end]), messages, "control frames");
         assert!(after[end].notes_out - sent[end].notes_out <= messages / 8 + 1, "notes");
-        assert_eq!(after[end].pieces_out, 0);
+        assert_eq!(after[end].fragments_out, 0);
     }
     let registered = (0..2).map(|end| sim.counts(end).registrations - before[end]).sum();
     (registered, sim.now() - begin)
@@ -173,7 +173,7 @@ fn cost(settings: &RdmaSettings, register: (u64, u64), messages: u64) -> (u64, u
 
 fn without_cache(settings: &RdmaSettings) -> RdmaSettings {
     let mut settings = settings.clone();
-    settings.pins.cache = PinCacheWish::Off;
+    settings.pins.cache = PinCachePreference::Off;
     settings
 }
 

@@ -46,9 +46,9 @@ pub(super) struct RingsOf {
 /// Writes and reads with a peer.
 #[derive(Default)]
 pub(super) struct MovesOf {
-    /// Those of which pieces are to be posted, by number; they take turns.
+    /// Those of which fragments are to be posted, by number; they take turns.
     pub waiting: VecDeque<u32>,
-    /// Pieces under way, in memory of the program, and their bytes.
+    /// Fragments under way, in memory of the program, and their bytes.
     pub under_way: usize,
     pub bytes: usize,
 }

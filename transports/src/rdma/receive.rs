@@ -50,7 +50,7 @@ impl<F: Fabric> Rdma<F> {
         self.news = news;
         self.is_awake = false;
         if !self.leavers.is_empty() {
-            self.end_farewells(was_quiet);
+            self.end_goodbyes(was_quiet);
         }
         self.channel.answer_all();
         if !self.channel.pending.is_empty() {
@@ -182,7 +182,7 @@ impl<F: Fabric> Rdma<F> {
         }
     }
 
-    /// A piece of work is over.
+    /// A work request is over.
     #[inline]
     fn end_work<S: Sink>(&mut self, work: Work, is_done: bool, sink: &mut S) {
         match Job::from_work(work) {
@@ -200,7 +200,7 @@ impl<F: Fabric> Rdma<F> {
                 self.channel.posted -= 1;
                 self.channel.pool.give(&mut self.channel.fabric, buffer);
             }
-            Job::Move(number) => self.moves.end_piece(number, is_done, &mut self.channel, sink),
+            Job::Move(number) => self.moves.end_fragment(number, is_done, &mut self.channel, sink),
         }
     }
 
@@ -318,7 +318,7 @@ impl<F: Fabric> Rdma<F> {
         sink: &mut S,
     ) -> Result<(), Breach> {
         match kind {
-            Kind::Piece => return self.take_piece(peer, content, sink),
+            Kind::Fragment => return self.take_fragment(peer, content, sink),
             Kind::RingOpen => {
                 let max = self.channel.message_bytes_max();
                 let place = RingPlace::from_bytes(&small(content));

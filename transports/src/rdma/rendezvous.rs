@@ -198,8 +198,8 @@ impl<F: Fabric> Rdma<F> {
 
     /// How a peer could read a message (see [`mpi_core::port::Transport::offer`]).
     pub(super) fn offer_read(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
-        let wish = self.channel.config.settings.rendezvous;
-        if wish != RdmaRendezvous::Read || !self.channel.abilities.reads {
+        let preference = self.channel.config.settings.rendezvous;
+        if preference != RdmaRendezvous::Read || !self.channel.abilities.reads {
             return Offer::default();
         }
         let Some(pin) = self.channel.pin(peer, address, len, Access::Read) else {

@@ -94,9 +94,9 @@ impl<F: Fabric> Channel<F> {
             return Err(Full);
         }
         let carries = content.kind.is_counted();
-        // A farewell by a ring would overtake the completions that tell of what was written before.
-        let is_farewell = content.kind == Kind::Goodbye;
-        let ring = to.rings.out.filter(|ring| ring.has_room() && !is_farewell);
+        // A goodbye by a ring would overtake the completions that tell of what was written before.
+        let is_goodbye = content.kind == Kind::Goodbye;
+        let ring = to.rings.out.filter(|ring| ring.has_room() && !is_goodbye);
         if ring.is_none() && carries && to.credits.allowance.left() == 0 {
             return self.starve(peer);
         }
@@ -173,7 +173,7 @@ impl<F: Fabric> Channel<F> {
         let counter = match kind {
             Kind::Frame if by_ring => &mut self.counters.ring_frames_out,
             Kind::Frame => &mut self.counters.messages_out,
-            Kind::Piece => &mut self.counters.pieces_out,
+            Kind::Fragment => &mut self.counters.fragments_out,
             _ => &mut self.counters.notes_out,
         };
         *counter += 1;

@@ -21,8 +21,8 @@ pub struct RdmaSettings {
     pub ring_peers: usize,
     /// Who moves the bytes of a large message.
     pub rendezvous: RdmaRendezvous,
-    /// Bytes of a piece of work at most.
-    pub piece_bytes: usize,
+    /// Bytes of a work request at most.
+    pub fragment_bytes: usize,
     /// Bytes of the pool of registered buffers at most.
     pub pool_bytes: usize,
     /// How registrations of the program's memory are kept.
@@ -38,7 +38,7 @@ impl From<&Settings> for RdmaSettings {
             ring_slots: settings.rdma_ring_slots,
             ring_peers: settings.rdma_ring_peers as usize,
             rendezvous: settings.rdma_rendezvous,
-            piece_bytes: narrow(settings.rdma_piece_bytes),
+            fragment_bytes: narrow(settings.rdma_fragment_bytes),
             pool_bytes: narrow(settings.rdma_pool_bytes),
             pins: PinSettings::of(settings),
         }
@@ -59,7 +59,7 @@ impl RdmaSettings {
     pub(super) fn check(&self) -> Result<(), String> {
         within("FERRITE_RDMA_EAGER_BYTES", self.eager_bytes, INLINE_BYTES..=1 << 20)?;
         within("FERRITE_RDMA_CREDITS", self.credits, 1..=WINDOW_MAX.into())?;
-        within("FERRITE_RDMA_PIECE_BYTES", self.piece_bytes, 4 << 10..=1 << 30)?;
+        within("FERRITE_RDMA_FRAGMENT_BYTES", self.fragment_bytes, 4 << 10..=1 << 30)?;
         within("FERRITE_RDMA_POOL_BYTES", self.pool_bytes, 64 << 10..=1 << 40)?;
         match self.ring_slots {
             0 => Ok(()),
@@ -89,8 +89,8 @@ mod tests {
             ),
             (RdmaSettings { eager_bytes: 1 << 30, ..good.clone() }, "EAGER_BYTES is 1073741824 "),
             (
-                RdmaSettings { piece_bytes: 0, ..good.clone() },
-                "PIECE_BYTES is 0 and has to be from 4096 ",
+                RdmaSettings { fragment_bytes: 0, ..good.clone() },
+                "FRAGMENT_BYTES is 0 and has to be from 4096 ",
             ),
             (
                 RdmaSettings { pool_bytes: 1, ..good.clone() },

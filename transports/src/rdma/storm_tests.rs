@@ -100,7 +100,7 @@ struct Coming {
     is_fetching: bool,
 }
 
-/// A rank, with a small piece of the core.
+/// A rank, with a small fragment of the core.
 struct Rank {
     transport: Rdma<End>,
     got: Recorder,
@@ -403,7 +403,8 @@ fn everything_comes_where_writes_overtake_each_other() {
         let mut weather = Weather { late: 100, ..odd() };
         weather.abilities.message_after_writes = false;
         weather.abilities.rails = 1 + seed as usize % 2;
-        let outcome = storm(seed, 3, 500, weather, &RdmaSettings { piece_bytes: 9_000, ..small() });
+        let outcome =
+            storm(seed, 3, 500, weather, &RdmaSettings { fragment_bytes: 9_000, ..small() });
         let written = outcome.counters.iter().map(|counters| counters.written).sum::<u64>();
         assert!(written > 10, "{outcome:?}");
     }

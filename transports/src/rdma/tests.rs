@@ -40,7 +40,7 @@ pub(super) fn world(
 
 /// Few of everything, so that a path is full before a test has sent too much.
 pub(super) fn small() -> RdmaSettings {
-    RdmaSettings { ring_slots: 8, piece_bytes: 40_000, ..RdmaSettings::default() }
+    RdmaSettings { ring_slots: 8, fragment_bytes: 40_000, ..RdmaSettings::default() }
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Large messages on their way in: pieces in any order, each put where it belongs as it comes.
+//! Large messages on their way in: fragments in any order, each put where it belongs as it comes.
 //!
-//! A byte is written once: where a piece comes again, also in parts, only what is new is written, since
+//! A byte is written once: where a fragment comes again, also in parts, only what is new is written, since
 //! the memory of a message is the program's again when the last byte has come.
 
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use mpi_core::port::{Landing, Token};
 use super::messages::places;
 use super::ranges::Ranges;
 use super::{Breach, Listener};
-use crate::piece::PieceHead;
+use crate::fragment::FragmentHead;
 
 /// Messages that may be on their way in at once, and runs of them that may be complete while others are
-/// not: more than a path holds pieces of.
+/// not: more than a path holds fragments of.
 const OPEN_MAX: usize = 1 << 16;
 
 struct Message {
@@ -34,10 +34,10 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Takes a piece; whether there was room for it.
+    /// Takes a fragment; whether there was room for it.
     pub(super) fn take(
         &mut self,
-        head: &PieceHead,
+        head: &FragmentHead,
         bytes: &[u8],
         to: &mut impl Listener,
     ) -> Result<bool, Breach> {
@@ -55,7 +55,7 @@ impl Arrivals {
             come: Ranges::default(),
         });
         if message.total != head.total {
-            return Err(Breach("two pieces of it disagree about their message"));
+            return Err(Breach("two fragments of it disagree about their message"));
         }
         let end = head.at + places(bytes.len() as u64);
         let Message { come, landing, .. } = message;
@@ -103,21 +103,21 @@ mod tests {
     use mpi_core::header::Header;
     use proptest::prelude::*;
 
-    fn head(id: u64, total: u64, at: u64) -> PieceHead {
-        PieceHead { header: Header { context: 70 + id, ..Header::default() }, id, total, at }
+    fn head(id: u64, total: u64, at: u64) -> FragmentHead {
+        FragmentHead { header: Header { context: 70 + id, ..Header::default() }, id, total, at }
     }
 
     proptest! {
         #[test]
         fn each_byte_comes_to_its_place_once(
             total in 0usize..3000,
-            pieces in prop::collection::vec((any::<prop::sample::Index>(), 0usize..700), 0..40),
+            fragments in prop::collection::vec((any::<prop::sample::Index>(), 0usize..700), 0..40),
         ) {
             let source = pattern(1, total);
             let mut memory = vec![0; total];
             let (mut all, mut heard) = (Arrivals::default(), Recorder::default());
             heard.landings.push((70, target(&mut memory)));
-            let random = pieces.iter().filter(|_| total > 0).map(|(at, len)| (at.index(total), *len));
+            let random = fragments.iter().filter(|_| total > 0).map(|(at, len)| (at.index(total), *len));
             let rest = (0..total.max(1)).step_by(100).map(|at| (at, 100));
             for (at, len) in random.chain(rest) {
                 let bytes = &source[at..total.min(at + len)];

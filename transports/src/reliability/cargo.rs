@@ -16,13 +16,13 @@ pub(super) enum Cargo {
     /// A range of the stream of frames.
     Frames(Range<u64>),
     /// A range of the message with this number.
-    Piece(u64, Range<u64>),
+    Fragment(u64, Range<u64>),
 }
 
 impl Cargo {
     /// Whether it has to come there.
     pub(super) fn is_load(&self) -> bool {
-        matches!(self, Cargo::Bye | Cargo::Frames(_) | Cargo::Piece(..))
+        matches!(self, Cargo::Bye | Cargo::Frames(_) | Cargo::Fragment(..))
     }
 
     /// Whether it only tries what may not work: its loss says nothing of the path in use.

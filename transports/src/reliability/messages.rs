@@ -8,7 +8,7 @@ use mpi_core::header::Header;
 use mpi_core::port::Token;
 
 use super::flow::Flow;
-use crate::piece::{PIECE_BYTES, PieceHead};
+use crate::fragment::{FRAGMENT_BYTES, FragmentHead};
 
 /// Messages that take turns; others wait until one of them is given out.
 const TURNS: usize = 8;
@@ -67,7 +67,7 @@ impl Messages {
     pub(super) fn next(&mut self, room: usize) -> Option<(u64, Range<u64>)> {
         while let Some(id) = self.ready.pop_front() {
             let Some(message) = self.get(id) else { continue };
-            let range = message.flow.next(room - PIECE_BYTES, u64::MAX);
+            let range = message.flow.next(room - FRAGMENT_BYTES, u64::MAX);
             message.is_ready = message.flow.has_next(u64::MAX);
             if message.is_ready {
                 self.ready.insert(self.ready.len().min(TURNS - 1), id);
@@ -79,14 +79,14 @@ impl Messages {
         None
     }
 
-    /// A piece of a message: its head, and a cursor over its bytes.
-    pub(super) fn piece(&self, id: u64, range: &Range<u64>) -> Option<(PieceHead, Packer)> {
+    /// A fragment of a message: its head, and a cursor over its bytes.
+    pub(super) fn fragment(&self, id: u64, range: &Range<u64>) -> Option<(FragmentHead, Packer)> {
         let message = self.list.get(id.checked_sub(self.first)? as usize)?.as_ref()?;
         let mut source = message.source.clone();
         source.skip(range.start);
         source.truncate(range.end - range.start);
         let (header, total, at) = (message.header, message.total, range.start);
-        Some((PieceHead { header, id, total, at }, source))
+        Some((FragmentHead { header, id, total, at }, source))
     }
 
     /// The peer has this range of a message. The token of one of which that was the last.

@@ -19,7 +19,7 @@
 //!
 //! ```text
 //!    outgoing, messages ── flow (what is left) ┐                      ┌── reassembly (frames in order)
-//!    cubic · slow_start · pacer (how fast) ────┼── wire ── … ── wire ─┼── arrivals (pieces into place)
+//!    cubic · slow_start · pacer (how fast) ────┼── wire ── … ── wire ─┼── arrivals (fragments into place)
 //!    flight · rtt (what is lost) ──────────────┤                      └── receipt (what to acknowledge)
 //!    mtu (how large) ──────────────────────────┘
 //! ```

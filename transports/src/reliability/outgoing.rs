@@ -13,7 +13,7 @@ use mpi_core::port::{Body, Token};
 use super::cargo::Cargo;
 use super::flow::Flow;
 use super::messages::Messages;
-use crate::piece::PieceHead;
+use crate::fragment::FragmentHead;
 use crate::ring::Ring;
 
 /// Bytes before a frame's header in the stream.
@@ -114,7 +114,7 @@ impl Outgoing {
         }
         let messages = self.messages.as_mut();
         if let Some((id, range)) = messages.and_then(|messages| messages.next(room)) {
-            return Some(Cargo::Piece(id, range));
+            return Some(Cargo::Fragment(id, range));
         }
         if self.is_bye_due() {
             self.bye = Bye::Out;
@@ -128,9 +128,9 @@ impl Outgoing {
         self.ring.runs(range.start, (range.end - range.start) as usize)
     }
 
-    /// A piece of a message: its head, and a cursor over its bytes.
-    pub(super) fn piece(&self, id: u64, range: &Range<u64>) -> Option<(PieceHead, Packer)> {
-        self.messages.as_ref()?.piece(id, range)
+    /// A fragment of a message: its head, and a cursor over its bytes.
+    pub(super) fn fragment(&self, id: u64, range: &Range<u64>) -> Option<(FragmentHead, Packer)> {
+        self.messages.as_ref()?.fragment(id, range)
     }
 
     /// The peer has this. The token of a message of which that was the last.
@@ -147,7 +147,7 @@ impl Outgoing {
                 self.ring.release((self.frames.low() - self.ring.start()) as usize);
                 None
             }
-            Cargo::Piece(id, range) => self.messages.as_mut()?.acknowledge(id, range),
+            Cargo::Fragment(id, range) => self.messages.as_mut()?.acknowledge(id, range),
         }
     }
 
@@ -155,10 +155,10 @@ impl Outgoing {
     pub(super) fn lose(&mut self, cargo: Cargo) {
         match (cargo, &mut self.messages) {
             (Cargo::Frames(range), _) => self.frames.lose(range),
-            (Cargo::Piece(id, range), Some(messages)) => messages.lose(id, range),
+            (Cargo::Fragment(id, range), Some(messages)) => messages.lose(id, range),
             (Cargo::Bye, _) if self.bye == Bye::Out => self.bye = Bye::Due,
             (
-                Cargo::Ping | Cargo::Probe(_) | Cargo::Trial(_) | Cargo::Bye | Cargo::Piece(..),
+                Cargo::Ping | Cargo::Probe(_) | Cargo::Trial(_) | Cargo::Bye | Cargo::Fragment(..),
                 _,
             ) => {}
         }

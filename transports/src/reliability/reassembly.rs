@@ -117,15 +117,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_come_in_order_from_pieces_in_any(
+        fn frames_come_in_order_from_fragments_in_any(
             lens in prop::collection::vec(0usize..MAX, 1..20),
-            pieces in prop::collection::vec((any::<prop::sample::Index>(), 1usize..500), 0..60),
+            fragments in prop::collection::vec((any::<prop::sample::Index>(), 1usize..500), 0..60),
         ) {
             let stream: Vec<u8> =
                 lens.iter().enumerate().flat_map(|(n, len)| record(n as u64, *len)).collect();
             let (mut all, mut heard) = (Reassembly::default(), Recorder::default());
             let limit = stream.len() as u64;
-            let random = pieces.iter().map(|(at, len)| (at.index(stream.len()), *len));
+            let random = fragments.iter().map(|(at, len)| (at.index(stream.len()), *len));
             let rest = (0..stream.len()).step_by(100).map(|at| (at, 100));
             for (at, len) in random.chain(rest) {
                 let bytes = &stream[at..stream.len().min(at + len)];

@@ -1,5 +1,5 @@
-//! What a datagram brings that has come: frames, pieces and the last word for the one who hears, and news of what was
-//! sent.
+//! What a datagram brings that has come: frames, fragments and the last word for the one who hears, and news of what
+//! was sent.
 //!
 //! In: the bytes of a link's datagram. Out: calls of a [`Listener`], or how the peer breaks the protocol.
 
@@ -49,7 +49,7 @@ impl Link {
                 self.hear_bye()?;
                 true
             }
-            Load::Piece(head, bytes) => {
+            Load::Fragment(head, bytes) => {
                 self.arrivals.get_or_insert_default().take(&head, bytes, to)?
             }
         };

@@ -139,13 +139,13 @@ impl Link {
                 let runs = self.outgoing.frames(range).map(Option::unwrap_or_default);
                 (Load::Frames(range.start, ()), Content::Own(runs))
             }
-            Some(Cargo::Piece(id, range)) => match self.outgoing.piece(*id, range) {
-                Some((head, source)) => (Load::Piece(head, ()), Content::User(source)),
+            Some(Cargo::Fragment(id, range)) => match self.outgoing.fragment(*id, range) {
+                Some((head, source)) => (Load::Fragment(head, ()), Content::User(source)),
                 None => (Load::Ping, Content::Nothing),
             },
         };
         // Who waits for a message to be sent should not wait for company of its acknowledgement.
-        let is_last = matches!(load, Load::Piece(..)) && !self.outgoing.has_next(self.credit);
+        let is_last = matches!(load, Load::Fragment(..)) && !self.outgoing.has_next(self.credit);
         let is_probe = load == Load::Probe;
         let asks = self.asks.take().is_some() || is_last || is_probe || load == Load::Bye;
         let (numbers, held_micros) = self.receipt.tell(now);

@@ -263,11 +263,11 @@ fn what_was_taken_back_goes_again() {
     assert!(push(&mut world, 0, 1, b"hello"));
     assert!(push(&mut world, 0, 2, &[7; 3000]));
     for _ in 0..3 {
-        let train: Vec<u64> =
+        let batch: Vec<u64> =
             std::iter::from_fn(|| world.links[0].next(world.now).map(|datagram| datagram.number()))
                 .collect();
-        assert_eq!(train.len(), 3);
-        train.iter().rev().for_each(|number| world.links[0].take_back(*number));
+        assert_eq!(batch.len(), 3);
+        batch.iter().rev().for_each(|number| world.links[0].take_back(*number));
     }
     assert_eq!((world.links[0].silence(world.now), world.links[0].counters().sent), (None, 0));
     world.run_until("it has come", |world| world.links[0].is_flushed());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::wire::{Front, Head, Load};
 use super::{Config, Link, Listener};
-use crate::piece::PieceHead;
+use crate::fragment::FragmentHead;
 
 /// Notes what it hears.
 #[derive(Default)]
@@ -57,8 +57,8 @@ fn forgeries() -> impl Strategy<Value = Vec<u8>> {
     let head = (number(), number(), number(), number(), any::<u32>(), any::<bool>());
     let ranges = prop::collection::vec((1u64..30, 1u64..30), 0..10);
     let body = prop_oneof![Just(vec![24u8, 0, 0, 0]), prop::collection::vec(0u8..40, 1..90)];
-    let piece = (0u8..6, number(), number(), number(), body);
-    (head, ranges, piece).prop_map(|(head, ranges, piece)| {
+    let fragment = (0u8..6, number(), number(), number(), body);
+    (head, ranges, fragment).prop_map(|(head, ranges, fragment)| {
         let (number, back, settled, credit, held_micros, asks) = head;
         let oldest = number.saturating_sub(back & 0xffff_ffff);
         let head = Head { number, oldest, settled, credit, held_micros, asks };
@@ -69,7 +69,7 @@ fn forgeries() -> impl Strategy<Value = Vec<u8>> {
             start..end
         });
         let ranges: Vec<_> = ranges.collect();
-        let (kind, id, at, more, body) = piece;
+        let (kind, id, at, more, body) = fragment;
         let total = at + body.len() as u64 + more % 50;
         let header = Header { context: id % 3, ..Header::default() };
         let (load, body) = match kind {
@@ -78,7 +78,7 @@ fn forgeries() -> impl Strategy<Value = Vec<u8>> {
             2 => (Load::Frames(at, ()), &body[..]),
             3 => (Load::Probe, &body[..]),
             4 => (Load::Bye, &[][..]),
-            _ => (Load::Piece(PieceHead { header, id, total, at }, ()), &body[..]),
+            _ => (Load::Fragment(FragmentHead { header, id, total, at }, ()), &body[..]),
         };
         [Front::new(&head, ranges.iter(), &load).as_bytes(), body].concat()
     })

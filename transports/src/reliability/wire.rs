@@ -6,7 +6,7 @@
 //! highest number that is acknowledged to the sending of this 28..32 · kind of the load 32 · flags 33 ·
 //! ranges 34 · zero 35. Then follow the ranges above the settled numbers, the lowest first: numbers
 //! missing below it 4, numbers that came 4. Then, to the end of the datagram, the load: of frames the
-//! place in their stream 8 and bytes of it; of a piece its head (see [`crate::piece`]) and its bytes; of a
+//! place in their stream 8 and bytes of it; of a fragment its head (see [`crate::fragment`]) and its bytes; of a
 //! probe bytes that nobody reads.
 //!
 //! In: bytes from anybody, looked at in their whole length before anything is believed. The number is
@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use crate::fields::Fields;
-use crate::piece::{PIECE_BYTES, PieceHead};
+use crate::fragment::{FRAGMENT_BYTES, FragmentHead};
 
 /// Bytes of a head.
 const HEAD_BYTES: usize = 36;
@@ -25,7 +25,7 @@ const RANGE_BYTES: usize = 8;
 /// is only sent again.
 pub(super) const RANGES_MAX: usize = 16;
 /// The most bytes before the body of a load.
-pub(super) const FRONT_BYTES_MAX: usize = HEAD_BYTES + RANGES_MAX * RANGE_BYTES + PIECE_BYTES;
+pub(super) const FRONT_BYTES_MAX: usize = HEAD_BYTES + RANGES_MAX * RANGE_BYTES + FRAGMENT_BYTES;
 /// Numbers end here, so that nothing overflows that is computed from one.
 const NUMBER_MAX: u64 = u64::MAX >> 2;
 
@@ -67,7 +67,7 @@ pub(super) enum Load<B> {
     /// Bytes of the stream of frames from a place on.
     Frames(u64, B),
     /// Bytes of a large message.
-    Piece(PieceHead, B),
+    Fragment(FragmentHead, B),
 }
 
 /// The beginning of a datagram that is being written.
@@ -104,8 +104,8 @@ impl Front {
                 front.push(&at.to_le_bytes());
                 2
             }
-            Load::Piece(piece, ()) => {
-                front.push(&piece.to_bytes());
+            Load::Fragment(fragment, ()) => {
+                front.push(&fragment.to_bytes());
                 3
             }
             Load::Probe => 4,
@@ -234,12 +234,12 @@ fn parse_load(kind: u8, bytes: &[u8]) -> Result<Load<&[u8]>, &'static str> {
             _ => Err("a datagram of it has frames without a place or without bytes"),
         },
         3 => {
-            let head = fields.take().ok_or("a piece of it is shorter than its head")?;
-            let piece = PieceHead::from_bytes(&head, fields.bytes.len() as u64)?;
-            if piece.total.max(piece.id) > NUMBER_MAX {
+            let head = fields.take().ok_or("a fragment of it is shorter than its head")?;
+            let fragment = FragmentHead::from_bytes(&head, fields.bytes.len() as u64)?;
+            if fragment.total.max(fragment.id) > NUMBER_MAX {
                 return Err("a message of it is longer than any memory");
             }
-            Ok(Load::Piece(piece, fields.bytes))
+            Ok(Load::Fragment(fragment, fields.bytes))
         }
         4 => Ok(Load::Probe),
         5 => Ok(Load::Bye),
@@ -265,7 +265,7 @@ mod tests {
                 Load::Trial => Load::Trial,
                 Load::TrialAnswer => Load::TrialAnswer,
                 Load::Frames(at, body) => Load::Frames(at, f(body)),
-                Load::Piece(piece, body) => Load::Piece(piece, f(body)),
+                Load::Fragment(fragment, body) => Load::Fragment(fragment, f(body)),
             }
         }
     }
@@ -294,7 +294,7 @@ mod tests {
                     let header = Header { context, tag: 5, ..Header::default() };
                     let (at, id) = (at.into(), more.into());
                     let total = at + body.len() as u64 + u64::from(more);
-                    Load::Piece(PieceHead { header, id, total, at }, body)
+                    Load::Fragment(FragmentHead { header, id, total, at }, body)
                 }
             ),
         ]
@@ -346,8 +346,8 @@ mod tests {
                 prop_assert!(read.acks.ranges().skip(1).all(|range| !range.is_empty()));
                 prop_assert_eq!(read.acks.ranges().last().map(|last| last.end), Some(read.acks.end()));
                 prop_assert!(read.head.oldest <= read.head.number);
-                if let Load::Piece(piece, body) = read.load {
-                    prop_assert!(piece.at + body.len() as u64 <= piece.total);
+                if let Load::Fragment(fragment, body) = read.load {
+                    prop_assert!(fragment.at + body.len() as u64 <= fragment.total);
                 }
             }
         }

@@ -4,14 +4,14 @@
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Body, Offer, OfferKind, PeerId, Pieces, Token, Transport};
+use mpi_core::port::{Body, Fragments, Offer, OfferKind, PeerId, Token, Transport};
 use proptest::prelude::*;
 
 use super::Shm;
 use super::arena::layout;
 use super::ring::exchange::EXCHANGE;
 use super::ring::lane::Class;
-use super::tests::{Board, config, join, small};
+use super::tests::{CardDirectory, config, join, small};
 use crate::conformance::{Recorder, pattern};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -34,8 +34,8 @@ enum Step {
     Send(usize),
     Bulk(usize),
     Pull(Offer, u64),
-    /// Takes a message of several pieces of at most so many bytes.
-    Pieces(u64),
+    /// Takes a message of several fragments of at most so many bytes.
+    Fragments(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -54,16 +54,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (0usize..9000).prop_map(Step::Send),
         1 => (0usize..200_000).prop_map(Step::Bulk),
         1 => pull,
-        1 => (0u64..5000).prop_map(Step::Pieces),
+        1 => (0u64..5000).prop_map(Step::Fragments),
     ];
     proptest::collection::vec(step, 1..60)
 }
 
 /// Two processes that have met.
 fn met() -> (Shm, Shm) {
-    let board = Board::default();
-    let mut victim = join(&board, config(0, 2, small()));
-    let mut hostile = join(&board, config(1, 2, small()));
+    let directory = CardDirectory::default();
+    let mut victim = join(&directory, config(0, 2, small()));
+    let mut hostile = join(&directory, config(1, 2, small()));
     let mut sink = Recorder::default();
     let hello = Header::default();
     while !(victim.is_connected(PeerId(1)) && hostile.is_connected(PeerId(0))) {
@@ -134,10 +134,11 @@ fn attack(steps: Vec<Step>) {
                 let mut to = Unpacker::contiguous(to, len);
                 victim.pull(PeerId(1), &offer, len, &mut to, Token(8));
             }
-            Step::Pieces(room) => {
+            Step::Fragments(room) => {
                 let to = UserBuffer(target.as_mut_ptr());
-                let pieces = victim.take_pieces(PeerId(1), |_, len| (len <= room).then_some(to));
-                if let Pieces::Begun(taken) = pieces {
+                let fragments =
+                    victim.take_fragments(PeerId(1), |_, len| (len <= room).then_some(to));
+                if let Fragments::Begun(taken) = fragments {
                     let rest = Unpacker::contiguous(to.offset(taken as i64), room - taken);
                     victim.land(PeerId(1), rest, Token(8));
                 }
@@ -174,10 +175,10 @@ fn a_message_that_stalls_goes_on_where_it_lands() {
     write_cell(&victim, 0, [a | control(Class::Stream), b, c, EXCHANGE, 3000, 1000, 0, 0]);
     let to = UserBuffer(target.as_mut_ptr());
     let wanted = |header: &Header, len| (header.context == 4 && len == 3000).then_some(to);
-    assert_eq!(victim.take_pieces(PeerId(1), |_, _| None), Pieces::Other);
-    assert_eq!(victim.take_pieces(PeerId(1), wanted), Pieces::Begun(1000));
+    assert_eq!(victim.take_fragments(PeerId(1), |_, _| None), Fragments::Other);
+    assert_eq!(victim.take_fragments(PeerId(1), wanted), Fragments::Begun(1000));
     victim.land(PeerId(1), Unpacker::contiguous(to.offset(1000), 2000), Token(9));
-    write_cell(&victim, 1, [control(Class::Piece), 0, 0, 2000, 0, 0, 0, 0]);
+    write_cell(&victim, 1, [control(Class::Fragment), 0, 0, 2000, 0, 0, 0, 0]);
     victim.poll(&mut sink);
     assert_eq!((sink.landed, sink.frames), (vec![Token(9)], vec![]));
     assert!(target == bytes);

@@ -3,12 +3,12 @@
 //! Each process has one arena, a memfd that peers map at first contact: inbound lanes (see `lane`), which peers write,
 //! and outgoing buffers, which peers read. A message of up to 40 bytes is one cache line written into the receiver's
 //! lane, one of up to 128 takes one or two more beside it; a longer eager one puts its body into a slot of the sender
-//! and names it in the cell, or passes through the sender's ring piece by piece (`stream`); a rendezvous is fetched by
-//! the receiver (`pull`), or goes through the ring too, both sides copying at the same time (`bulk`), whichever is
-//! cheaper here (`protocol`). Memory that the library allocates for programs lies in the arena and is read in place
-//! (VIA over SISCI).
+//! and names it in the cell, or passes through the sender's ring fragment by fragment (`stream`); a rendezvous is
+//! fetched by the receiver (`pull`), or goes through the ring too, both sides copying at the same time (`bulk`),
+//! whichever is cheaper here (`protocol`). Memory that the library allocates for programs lies in the arena and is read
+//! in place (VIA over SISCI).
 //!
-//! Two processes meet through the kernel's list of descriptors (`door`) or over a datagram socket
+//! Two processes meet through the kernel's list of descriptors (`connect`) or over a datagram socket
 //! (`meet`); they are on one node when that worked.
 //!
 //! In: [`Transport`]'s calls and what peers write. Out: [`mpi_core::port::Sink`]'s calls.
@@ -39,18 +39,18 @@ use mpi_core::port::{PeerId, Token, Why};
 
 use crate::cards::Directory;
 use crate::fields::job_hash;
-use crate::lap::Worn;
 use crate::restraint::Restraint;
 use crate::sys::limits::Limits;
 use crate::sys::socket::{Datagram, Name};
 use crate::sys::{barrier, process_vm};
+use crate::working_set::Touched;
 use arena::Arena;
 use attach::hello::Card;
-use attach::letter::Letter;
 use attach::meet::Stray;
-use attach::{door, segments};
-use direct::boards;
-use message::pieces;
+use attach::setup_message::SetupMessage;
+use attach::{connect, window_segments};
+use direct::segments;
+use message::fragments;
 use park::Waiter;
 use peer::Peer;
 use ring::pool::Pool;
@@ -105,20 +105,20 @@ pub(crate) struct Contacts {
     row: Vec<PeerId>,
     slots: Pool,
     ring: Ring,
-    worn: Worn,
+    touched: Touched,
     /// Whether there is anything to do at the next poll beside looking at lanes.
     chores: bool,
     /// Peers whose bells could not be rung yet.
     unrung: Vec<PeerId>,
-    /// Polls until there is a look for who has knocked.
+    /// Polls until there is a look for who has asked for a connection.
     until_look: u32,
     /// Such looks until the socket is looked at too.
-    until_letters: u32,
+    until_setup_messages: u32,
     /// Whether a frame was refused since the last wait: its owner must not sleep for long.
     refused: bool,
-    segments: segments::Table,
+    window_segments: window_segments::Table,
     events: Vec<Event>,
-    outbox: VecDeque<Letter>,
+    outbox: VecDeque<SetupMessage>,
     strays: Vec<Stray>,
     by_rank: HashMap<u32, PeerId>,
     /// Peers, with their ranks, that have neither been met nor sent a hello.
@@ -150,17 +150,17 @@ pub struct Shm {
     look_at_all: bool,
     /// Goes on with the frames that come; how far for each does not matter.
     heard: u32,
-    /// Whether a piece of bulk data has gone since the last poll.
+    /// Whether a fragment of bulk data has gone since the last poll.
     pumped: bool,
     waiter: Waiter,
-    boards: boards::Table,
+    segments: segments::Table,
     counters: ShmCounters,
     /// The longest eager message, in bytes.
     eager_most: u64,
-    /// The longest one that goes in one piece.
+    /// The longest one that goes in one fragment.
     whole_most: u64,
     bounce: Vec<u8>,
-    // Last, since the boards point into its arenas.
+    // Last, since the segments point into its arenas.
     pub(crate) contacts: Contacts,
 }
 
@@ -192,7 +192,7 @@ impl Shm {
             }
             other => other?,
         };
-        let name = door::name(arena.fd())?;
+        let name = connect::name(arena.fd())?;
         Shm::named(config, directory, arena, name)
     }
 
@@ -210,14 +210,14 @@ impl Shm {
             heard: 0,
             pumped: false,
             waiter: Waiter::new(&config.shm, config.ranks_on_node),
-            boards: boards::Table::default(),
+            segments: segments::Table::default(),
             counters: ShmCounters::default(),
-            eager_most: pieces::eager_most(&config.shm),
-            whole_most: pieces::whole_most(&config.shm),
+            eager_most: fragments::eager_most(&config.shm),
+            whole_most: fragments::whole_most(&config.shm),
             bounce: Vec::new(),
             contacts: Contacts::new(config, directory, arena, name)?,
         };
-        shm.contacts.put_up_plate();
+        shm.contacts.publish_connection_record();
         Ok(shm)
     }
 
@@ -266,8 +266,9 @@ impl Shm {
     pub fn leave(&mut self) {
         if std::process::id() == self.waiter.pid() {
             self.contacts.arena.leave();
-            // Who has just knocked waits for an answer, and who knocks from now on sees the word.
-            self.contacts.answer_knocks();
+            // Who has just asked for a connection waits for an answer, and who asks for a connection from now on sees
+            // the word.
+            self.contacts.answer_connect_requests();
             self.contacts.socket.iter().for_each(Datagram::close);
         }
     }
@@ -292,13 +293,13 @@ impl Contacts {
             row: Vec::new(),
             slots: Pool::new(g.slots_at(), g.slot_stride.into(), g.slots.into()),
             ring: Ring::new(g.ring_at(), g.ring_bytes),
-            worn: Worn::new(g.ring_at()),
+            touched: Touched::new(g.ring_at()),
             chores: false,
             unrung: Vec::new(),
             until_look: 1,
-            until_letters: 1,
+            until_setup_messages: 1,
             refused: false,
-            segments: segments::Table::default(),
+            window_segments: window_segments::Table::default(),
             events: Vec::new(),
             outbox: VecDeque::new(),
             strays: Vec::new(),
@@ -327,8 +328,8 @@ impl Drop for Shm {
 }
 
 #[cfg(test)]
-mod board_tests;
-#[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod segment_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -58,7 +58,7 @@ impl Waiter {
     }
 
     /// Whether there are more ranks than processors.
-    pub(super) fn is_crowded(&self) -> bool {
+    pub(super) fn is_oversubscribed(&self) -> bool {
         self.share > 1
     }
 
@@ -66,7 +66,7 @@ impl Waiter {
     /// would all have to be undone when their line changes (decision 82).
     #[inline]
     fn spins(&mut self, idle_polls: u32) -> bool {
-        if self.is_crowded() || idle_polls >= self.spin_polls {
+        if self.is_oversubscribed() || idle_polls >= self.spin_polls {
             return false;
         }
         self.last = 0;
@@ -113,8 +113,8 @@ pub struct Beside<'a> {
 
 impl Shm {
     /// Whether there are more ranks than processors.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.waiter.is_crowded()
+    pub(crate) fn is_oversubscribed(&self) -> bool {
+        self.waiter.is_oversubscribed()
     }
 
     /// Processes of the job that run here for each processor, rounded up.
@@ -142,12 +142,13 @@ impl Shm {
         true
     }
 
-    /// See [`mpi_core::port::Port::give_turn`]. A wait by tests comes here alone, so all kinds of news are looked for.
-    pub(crate) fn give_turn(&mut self) {
-        if !self.waiter.is_crowded() {
+    /// See [`mpi_core::port::Port::yield_processor`]. A wait by tests comes here alone, so all kinds of news are looked
+    /// for.
+    pub(crate) fn yield_processor(&mut self) {
+        if !self.waiter.is_oversubscribed() {
             return;
         }
-        // Who knocks is gone to afterwards: for whom this process lets go has waited for longer.
+        // Who asks for a connection is gone to afterwards: for whom this process lets go has waited for longer.
         self.is_called();
         wait::give_way();
         self.waiter.given = self.waiter.given.wrapping_add(1);
@@ -156,13 +157,13 @@ impl Shm {
         }
     }
 
-    /// Lets the next poll look everywhere, and go to who knocks; whether somebody does. In a wait that
+    /// Lets the next poll look everywhere, and go to who asks for a connection; whether somebody does. In a wait that
     /// comes first: it takes no turn of anybody's, and what was sent may be there already.
     #[inline]
     fn is_called(&mut self) -> bool {
         self.look_at_all = true;
         let looks = self.contacts.until_look == 1;
-        let called = !looks && self.contacts.is_knocked_at();
+        let called = !looks && self.contacts.has_connect_request();
         if called {
             self.contacts.until_look = 1;
         }
@@ -202,8 +203,8 @@ impl Shm {
             contacts.row.iter().all(|peer| contacts.peers[peer.0 as usize].reader.peek().is_none());
         if quiet
             && contacts.events.is_empty()
-            && !contacts.is_knocked_at()
-            && !self.boards.has_news()
+            && !contacts.has_connect_request()
+            && !self.segments.has_news()
         {
             let fds = [contacts.socket.as_ref().map(AsFd::as_fd), beside.map(|beside| beside.news)];
             self.counters.sleeps += 1;

@@ -8,8 +8,8 @@ use super::ring::lane::{CELLS_MAX, Impossible, Reader, Writer};
 use super::ring::pool::{Held, Pool};
 use super::ring::runs::Ring;
 use super::transfers::{Arriving, Incoming, Outgoing};
-use crate::board::Lies;
 use crate::reach::Reach;
+use crate::segment::Location;
 use crate::sync::{AtomicU32, Ordering};
 use crate::sys::socket::Name;
 
@@ -49,7 +49,7 @@ pub(super) struct Peer {
     pub bulk_out: VecDeque<Outgoing>,
     pub bulk_in: Vec<Incoming>,
     pub bulk_next: u32,
-    /// The eager message of several pieces that is coming in.
+    /// The eager message of several fragments that is coming in.
     pub arriving: Option<Arriving>,
     pub state: State,
     pub rank: u32,
@@ -132,7 +132,7 @@ impl Peer {
     }
 
     /// The address here of `len` bytes of it, if they lie in memory that is mapped here.
-    pub(super) fn in_place(&mut self, at: Lies, len: u64) -> Option<*mut u8> {
+    pub(super) fn in_place(&mut self, at: Location, len: u64) -> Option<*mut u8> {
         self.memory(at.offset.checked_sub(1)?, len)
     }
 

@@ -1,7 +1,7 @@
 //! Which way a long message goes within a node: each protocol bids what it would cost, and the least bid wins.
 //!
-//! * `Ring`: the writer stores it in a ring and the reader takes it from there, piece by piece, both at once where each
-//!   has a processor.
+//! * `Ring`: the writer stores it in a ring and the reader takes it from there, fragment by fragment, both at once
+//!   where each has a processor.
 //! * `Mapped`: the reader copies it from where it lies, in memory that it has mapped.
 //! * `CrossMemory`: the reader has the kernel copy it from the writer's address space.
 //!
@@ -10,7 +10,7 @@
 //!
 //! In: the profile, the message. Out: nanoseconds, and the protocol.
 
-use mpi_core::tuning::{FIRST_PIECE_BYTES, HANDSHAKE_NANOS};
+use mpi_core::tuning::{FIRST_FRAGMENT_BYTES, HANDSHAKE_NANOS};
 
 use crate::profile::{Class, Profile, UNIT};
 
@@ -44,9 +44,9 @@ pub(crate) fn cost(profile: &Profile, protocol: Protocol, message: &Message) -> 
     let (store, load) = (profile.store(message.class), profile.load(message.class));
     match protocol {
         Protocol::Ring if message.oversubscribed => Some(of(store) + of(load)),
-        Protocol::Ring => {
-            Some(of(store.max(load)) + store * (FIRST_PIECE_BYTES as u64).min(message.bytes) / UNIT)
-        }
+        Protocol::Ring => Some(
+            of(store.max(load)) + store * (FIRST_FRAGMENT_BYTES as u64).min(message.bytes) / UNIT,
+        ),
         Protocol::Mapped => message.mapped.then(|| HANDSHAKE_NANOS + of(load)),
         Protocol::CrossMemory => {
             let kernel = profile.cross_memory.filter(|_| message.readable)?;

@@ -10,10 +10,10 @@ use mpi_core::tuning::{COPIED_AT_ONCE_BYTES, FETCHED_BYTES};
 
 use super::protocol::{self, Message, Protocol};
 use super::{Bulk, Shm};
-use crate::board::Lies;
 use crate::copy;
 use crate::offers::SHARED_MEMORY;
 use crate::profile::Profile;
+use crate::segment::Location;
 use crate::sys::cma;
 
 impl Shm {
@@ -33,7 +33,7 @@ impl Shm {
                 let message = Message {
                     bytes: len,
                     class: known.reach.class(),
-                    oversubscribed: self.waiter.is_crowded(),
+                    oversubscribed: self.waiter.is_oversubscribed(),
                     mapped: false,
                     one_run,
                     readable: known.readable.is_some(),
@@ -55,7 +55,7 @@ impl Shm {
             return Pulled::Unavailable;
         }
         let [address, arena] = offer.words;
-        let at = Lies { address, offset: arena };
+        let at = Location { address, offset: arena };
         if self.pull_in_place(peer, at, len, false, to) {
             return Pulled::Done;
         }
@@ -70,7 +70,7 @@ impl Shm {
     pub(super) fn pull_in_place(
         &mut self,
         peer: PeerId,
-        at: Lies,
+        at: Location,
         len: u64,
         past: bool,
         to: &mut Unpacker,

@@ -1,6 +1,6 @@
 //! What can be chosen about shared memory (decision 23), out of the table of all settings.
 
-pub use mpi_core::settings::BulkWay as Bulk;
+pub use mpi_core::settings::BulkProtocol as Bulk;
 use mpi_core::settings::Settings;
 
 use super::arena::layout::Geometry;
@@ -25,11 +25,11 @@ pub struct ShmSettings {
     pub ring_bytes: u64,
     /// Bytes of the buffer of a pair through which answers go back; 0 for none.
     pub exchange_bytes: u64,
-    /// Bytes of a piece that one end copies while the other copies the piece before.
+    /// Bytes of a fragment that one end copies while the other copies the fragment before.
     pub chunk_bytes: u32,
     /// Chunks on their way to one peer at most.
     pub chunks_per_peer: u32,
-    /// Memory that programs allocate with `MPI_Alloc_mem`, and parts of boards, in bytes at most.
+    /// Memory that programs allocate with `MPI_Alloc_mem`, and parts of segments, in bytes at most.
     pub alloc_bytes: u64,
     /// How large messages go.
     pub bulk: Bulk,
@@ -67,8 +67,8 @@ impl Default for ShmSettings {
 }
 
 impl ShmSettings {
-    /// These settings with sizes that fit each other: pieces are whole lines, the ring holds at least one, and
-    /// there are as many cells, slots and pieces under way as a message needs that goes on.
+    /// These settings with sizes that fit each other: fragments are whole lines, the ring holds at least one, and
+    /// there are as many cells, slots and fragments under way as a message needs that goes on.
     pub(super) fn rounded(self) -> ShmSettings {
         let chunk_bytes = self.chunk_bytes.clamp(64, 1 << 24).next_multiple_of(64);
         ShmSettings {
@@ -96,7 +96,7 @@ impl ShmSettings {
         ShmSettings { alloc_bytes: self.alloc_bytes.min(left), ..self }
     }
 
-    /// Makes the ring half as long if it holds a piece then; whether it does.
+    /// Makes the ring half as long if it holds a fragment then; whether it does.
     fn halve_ring(&mut self) -> bool {
         let half = (self.ring_bytes / 2).next_multiple_of(PAGE as u64);
         let holds = half >= self.chunk_bytes.into() && half < self.ring_bytes;
@@ -132,13 +132,13 @@ mod tests {
     fn all_arenas_of_a_node_fit_into_half_the_address_space() {
         let settings = ShmSettings::default().rounded();
         assert_eq!(settings.clone().within(&FREE, 8, 8), settings);
-        // 400,000 KiB for 4 ranks, 700,000 KiB for 8: there is room for boards, too.
+        // 400,000 KiB for 4 ranks, 700,000 KiB for 8: there is room for segments, too.
         for (ranks, kibibytes) in [(4u32, 400_000u64), (8, 700_000)] {
             let limits = Limits { address_space: kibibytes << 10, ..FREE };
             let cut = settings.clone().within(&limits, ranks, ranks).geometry(ranks);
             assert!(cut.is_sound() && cut.total() * u64::from(ranks) <= (kibibytes << 10) / 2);
-            let board = crate::board::Layout::new(ranks).bytes() as u64;
-            assert!(cut.alloc_bytes >= board, "{ranks}: {} < {board}", cut.alloc_bytes);
+            let segment = crate::segment::Layout::new(ranks).bytes() as u64;
+            assert!(cut.alloc_bytes >= segment, "{ranks}: {} < {segment}", cut.alloc_bytes);
         }
     }
 

@@ -11,7 +11,7 @@ use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Token, Transport, Why};
 use parking_lot::Mutex;
 
 use super::arena::Arena;
-use super::attach::door;
+use super::attach::connect;
 use super::peer::State;
 use super::{Bulk, LocalConfig, Shm, ShmSettings};
 use crate::cards::{self, Directory, NODE};
@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Cards that appear one after the other, as in a launcher's key-value space.
 #[derive(Clone, Default)]
-pub(crate) struct Board(Arc<Mutex<HashMap<String, String>>>);
+pub(crate) struct CardDirectory(Arc<Mutex<HashMap<String, String>>>);
 
-impl Board {
+impl CardDirectory {
     pub(crate) fn post(&self, rank: u32, card: String) {
         self.post_as(NODE, rank, card);
     }
@@ -36,7 +36,7 @@ impl Board {
     }
 }
 
-impl Directory for Board {
+impl Directory for CardDirectory {
     fn card(&mut self, kind: &'static str, rank: u32) -> Result<Option<String>, String> {
         Ok(self.0.lock().get(&cards::key(kind, rank)).cloned())
     }
@@ -51,14 +51,14 @@ pub(crate) fn small() -> ShmSettings {
     ShmSettings { alloc_bytes: 16 << 20, ..ShmSettings::default() }
 }
 
-pub(crate) fn join(board: &Board, config: LocalConfig) -> Shm {
-    introduce(Shm::new(config, Box::new(board.clone())).unwrap(), board)
+pub(crate) fn join(directory: &CardDirectory, config: LocalConfig) -> Shm {
+    introduce(Shm::new(config, Box::new(directory.clone())).unwrap(), directory)
 }
 
 /// Shows the newcomer's card, and makes the others known to it.
-pub(super) fn introduce(mut shm: Shm, board: &Board) -> Shm {
+pub(super) fn introduce(mut shm: Shm, directory: &CardDirectory) -> Shm {
     let (rank, size) = (shm.config().rank, shm.config().size);
-    board.post(rank, shm.card());
+    directory.post(rank, shm.card());
     for other in (0..size).filter(|other| *other != rank) {
         shm.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
     }
@@ -66,21 +66,21 @@ pub(super) fn introduce(mut shm: Shm, board: &Board) -> Shm {
 }
 
 fn world(size: u32, shm: &ShmSettings) -> Vec<Shm> {
-    let board = Board::default();
-    (0..size).map(|rank| join(&board, config(rank, size, shm.clone()))).collect()
+    let directory = CardDirectory::default();
+    (0..size).map(|rank| join(&directory, config(rank, size, shm.clone()))).collect()
 }
 
 /// One whose arena nobody finds by its name.
-fn join_hidden(board: &Board, config: LocalConfig) -> Shm {
+fn join_hidden(directory: &CardDirectory, config: LocalConfig) -> Shm {
     let arena = Arena::new(config.shm.geometry(config.size)).unwrap();
-    let mut name = door::name(arena.fd()).unwrap();
+    let mut name = connect::name(arena.fd()).unwrap();
     name[..8].fill(0xff);
-    introduce(Shm::named(config, Box::new(board.clone()), arena, name).unwrap(), board)
+    introduce(Shm::named(config, Box::new(directory.clone()), arena, name).unwrap(), directory)
 }
 
 fn hidden_world(size: u32) -> Vec<Shm> {
-    let board = Board::default();
-    (0..size).map(|rank| join_hidden(&board, config(rank, size, small().rounded()))).collect()
+    let directory = CardDirectory::default();
+    (0..size).map(|rank| join_hidden(&directory, config(rank, size, small().rounded()))).collect()
 }
 
 pub(crate) fn eager() -> Header {
@@ -100,11 +100,11 @@ fn meets_all_requirements_where_nobody_is_let_in() {
 #[test]
 fn meets_all_requirements_where_one_is_not_let_in() {
     let pair = |hidden: u32| {
-        let board = Board::default();
+        let directory = CardDirectory::default();
         let config = |rank| config(rank, 2, small().rounded());
         let one = |rank| match rank == hidden {
-            true => join_hidden(&board, config(rank)),
-            false => join(&board, config(rank)),
+            true => join_hidden(&directory, config(rank)),
+            false => join(&directory, config(rank)),
         };
         vec![one(0), one(1)]
     };
@@ -119,7 +119,7 @@ fn the_first_message_needs_no_help_of_its_sender() {
     assert!(ends[0].send(PeerId(1), &eager(), body).is_ok());
     assert!(!ends[0].is_flushed(), "who is gone before it is found has said nothing");
     let mut sink = Recorder::default();
-    assert!(ends[1].contacts.is_knocked_at());
+    assert!(ends[1].contacts.has_connect_request());
     ends[1].contacts.look_soon();
     for _ in 0..2 {
         ends[1].poll(&mut sink);
@@ -138,9 +138,9 @@ fn who_leaves_without_a_look_holds_nobody_up() {
 
 #[test]
 fn who_is_gone_or_somebody_else_is_not_entered() {
-    let board = Board::default();
-    let mut a = join(&board, config(0, 3, small()));
-    let b = join(&board, config(1, 3, small()));
+    let directory = CardDirectory::default();
+    let mut a = join(&directory, config(0, 3, small()));
+    let b = join(&directory, config(1, 3, small()));
     assert!(!a.contacts.enter(PeerId(2), &b.contacts.card.name), "another rank");
     let mut name = b.contacts.card.name;
     name[15] ^= 1;
@@ -156,20 +156,21 @@ fn who_is_gone_or_somebody_else_is_not_entered() {
 }
 
 #[test]
-fn whoever_knocks_is_looked_up_and_nobody_else() {
+fn whoever_asks_for_a_connection_is_looked_up_and_nobody_else() {
     let mut ends = world(3, &small());
-    let knock = ends[0].contacts.arena.geometry().knock(1);
-    super::hostile_tests::word::<AtomicU32>(&ends[0], knock).store(u32::MAX, Ordering::Release);
-    assert!(ends[0].contacts.is_knocked_at());
-    ends[0].contacts.answer_knocks();
+    let connect_flag = ends[0].contacts.arena.geometry().connect_flag(1);
+    super::hostile_tests::word::<AtomicU32>(&ends[0], connect_flag)
+        .store(u32::MAX, Ordering::Release);
+    assert!(ends[0].contacts.has_connect_request());
+    ends[0].contacts.answer_connect_requests();
     assert!(ends[0].is_connected(PeerId(1)) && !ends[0].is_connected(PeerId(2)));
     assert!(!ends[0].contacts.has_met_all());
     ends[2].contacts.meet_all();
     assert!(ends[0].contacts.has_met_all() && !ends[2].contacts.has_met_all());
     (0..2).for_each(|rank| ends[2].contacts.lose(PeerId(rank), "it is gone"));
     assert!(ends[2].contacts.has_met_all());
-    ends[0].contacts.answer_knocks();
-    assert!(!ends[0].contacts.is_knocked_at());
+    ends[0].contacts.answer_connect_requests();
+    assert!(!ends[0].contacts.has_connect_request());
 }
 
 #[test]
@@ -217,7 +218,10 @@ fn who_awaits_a_hello_sleeps_until_it_rings() {
     let body = Body::Bytes(RawBytes::from(&b"hi"[..]));
     assert!(waiting.send(PeerId(1), &eager(), body).is_err());
     assert_eq!(waiting.contacts.greeted, 1);
-    assert!(!waiting.contacts.refused, "a refusal that ends with a letter needs no short sleep");
+    assert!(
+        !waiting.contacts.refused,
+        "a refusal that ends with a setup message needs no short sleep"
+    );
     world.send(0, 1, &eager(), b"hi");
     world.run_until("both have met", |world| !world.got(1).frames.is_empty());
 }
@@ -225,14 +229,14 @@ fn who_awaits_a_hello_sleeps_until_it_rings() {
 /// News that would end a sleep may never come, since this process waits for nothing.
 #[test]
 fn who_gives_its_turn_does_not_sleep() {
-    let board = Board::default();
+    let directory = CardDirectory::default();
     let hasty = ShmSettings { yield_micros: 0, ..small() };
-    let mut shm = join(&board, config(0, 1000, hasty));
+    let mut shm = join(&directory, config(0, 1000, hasty));
     shm.contacts.until_look = 1000;
-    shm.give_turn();
+    shm.yield_processor();
     assert_eq!((shm.counters().sleeps, shm.look_at_all), (0, true));
-    (0..32).for_each(|_| shm.give_turn());
-    assert_eq!(shm.contacts.until_look, 1, "letters would never be looked for");
+    (0..32).for_each(|_| shm.yield_processor());
+    assert_eq!(shm.contacts.until_look, 1, "setup messages would never be looked for");
 }
 
 #[test]
@@ -268,11 +272,11 @@ fn memory_that_the_arena_has_not_is_refused() {
 
 #[test]
 fn a_stranger_is_refused_and_counted() {
-    let board = Board::default();
-    let mut a = join_hidden(&board, config(0, 2, small().rounded()));
+    let directory = CardDirectory::default();
+    let mut a = join_hidden(&directory, config(0, 2, small().rounded()));
     let mut other = config(1, 2, small().rounded());
     other.secret = [4; 32];
-    let mut b = join_hidden(&board, other);
+    let mut b = join_hidden(&directory, other);
     assert!(b.send(PeerId(0), &eager(), Body::Bytes(RawBytes::EMPTY)).is_err());
     let mut sink = Recorder::default();
     a.contacts.look_soon();
@@ -283,9 +287,9 @@ fn a_stranger_is_refused_and_counted() {
 
 #[test]
 fn a_peer_that_nobody_is_any_more_is_reported() {
-    let board = Board::default();
-    let mut a = join(&board, config(0, 2, small()));
-    drop(join(&board, config(1, 2, small())));
+    let directory = CardDirectory::default();
+    let mut a = join(&directory, config(0, 2, small()));
+    drop(join(&directory, config(1, 2, small())));
     assert!(a.send(PeerId(1), &eager(), Body::Bytes(RawBytes::EMPTY)).is_err());
     let mut sink = Recorder::default();
     a.poll(&mut sink);
@@ -294,9 +298,9 @@ fn a_peer_that_nobody_is_any_more_is_reported() {
 
 #[test]
 fn a_peer_whose_memory_cannot_be_mapped_is_reported() {
-    let board = Board::default();
-    let mut a = join(&board, config(0, 2, small()));
-    let b = join(&board, config(1, 2, small()));
+    let directory = CardDirectory::default();
+    let mut a = join(&directory, config(0, 2, small()));
+    let b = join(&directory, config(1, 2, small()));
     let hello = super::attach::hello::Hello {
         rank: 1,
         to_rank: 0,
@@ -340,8 +344,9 @@ fn all_that_a_peer_sent_comes_before_its_end() {
 
 #[test]
 fn what_a_peer_sent_before_it_left_is_read() {
-    let board = Board::default();
-    let mut ends = vec![join(&board, config(0, 2, small())), join(&board, config(1, 2, small()))];
+    let directory = CardDirectory::default();
+    let mut ends =
+        vec![join(&directory, config(0, 2, small())), join(&directory, config(1, 2, small()))];
     let mut leaver = ends.pop().unwrap();
     let mut sink = Recorder::default();
     let body = pattern(5, 5000);
@@ -350,7 +355,7 @@ fn what_a_peer_sent_before_it_left_is_read() {
         let bytes = Body::Bytes(RawBytes::from(&body[..]));
         sent = sent || leaver.send(PeerId(0), &eager(), bytes).is_ok();
         ends[0].contacts.look_soon();
-        // It goes to who has knocked, and looks at the lane with its next poll.
+        // It goes to who has asked for a connection, and looks at the lane with its next poll.
         ends[0].poll(&mut sink);
         leaver.poll(&mut sink);
         assert_eq!(sink.frames, []);

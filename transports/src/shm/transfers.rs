@@ -39,7 +39,7 @@ pub(super) struct Arriving {
 }
 
 impl Arriving {
-    /// Where the next piece lies, and how many bytes have not come.
+    /// Where the next fragment lies, and how many bytes have not come.
     pub(super) fn next(&self) -> (u64, u64) {
         (self.offset + self.taken, self.len - self.taken)
     }

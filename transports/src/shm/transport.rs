@@ -4,7 +4,7 @@ use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Advert, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, ProcessName,
+    Activity, Advert, Body, Caps, Expected, Fragments, Front, Full, Offer, PeerId, ProcessName,
     Pulled, Sink, Token, Transport,
 };
 
@@ -77,12 +77,12 @@ impl Transport for Shm {
     }
 
     #[inline]
-    fn take_pieces(
+    fn take_fragments(
         &mut self,
         peer: PeerId,
         wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
-    ) -> Pieces {
-        self.show_pieces(peer, wanted)
+    ) -> Fragments {
+        self.show_fragments(peer, wanted)
     }
 
     fn land(&mut self, peer: PeerId, rest: Unpacker, token: Token) {
@@ -97,7 +97,7 @@ impl Transport for Shm {
 
     fn offer(&mut self, _: PeerId, address: *const u8, len: u64) -> Offer {
         // Whether the peer may fetch it, and whether that is cheaper, it finds out.
-        let offset = self.contacts.arena.lies(address, len).offset;
+        let offset = self.contacts.arena.location(address, len).offset;
         let address = match self.contacts.config.shm.bulk {
             Bulk::Auto | Bulk::CrossMemory => address as u64,
             Bulk::Pipeline => 0,

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::endpoint::{EndpointId, Nodes};
 use super::pledges::{Landings, Pledges};
-use crate::board::ALIGN;
+use crate::segment::ALIGN;
 
 /// Messages between processes on different nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -35,8 +35,8 @@ pub struct SimOptions {
     pub refuse: f64,
     /// Largest body of a frame in bytes.
     pub frame_bytes_max: usize,
-    /// Largest piece of bulk data in bytes; the sizes are drawn.
-    pub piece_bytes_max: usize,
+    /// Largest fragment of bulk data in bytes; the sizes are drawn.
+    pub fragment_bytes_max: usize,
     /// Chance that a receiver may fetch offered bytes by itself.
     pub pull: f64,
     /// Chance that a look at one peer's next frame shows it.
@@ -47,17 +47,18 @@ pub struct SimOptions {
     pub duplicate: f64,
     /// Chance that a frame is lost.
     pub lose: f64,
-    /// Which processes of a job can share boards.
+    /// Which processes of a job can share segments.
     pub nodes: Nodes,
     /// How many processors all processes share, to which they are dealt in turn; without a number
     /// each has one.
     pub processors: Option<u32>,
-    /// Boards have pieces as large as in shared memory, also where processors are shared, and nothing is shown on them.
-    pub large_pieces: bool,
+    /// Segments have fragments as large as in shared memory, also where processors are shared, and nothing is exposed
+    /// on them.
+    pub large_fragments: bool,
     /// Pairs of processes, by their numbers, the lower one first, between whom nothing passes from the beginning, and
     /// who learn it as by TCP: who has sent something, after a patience, and nobody else.
     pub severed: Vec<(u32, u32)>,
-    /// Chance that what is better shown than written, where processors are shared, is found the other way round.
+    /// Chance that what is better exposed than written, where processors are shared, is found the other way round.
     pub fickle: f64,
 }
 
@@ -68,7 +69,7 @@ impl Default for SimOptions {
             capacity: 64,
             refuse: 0.05,
             frame_bytes_max: 8 << 10,
-            piece_bytes_max: 64 << 10,
+            fragment_bytes_max: 64 << 10,
             pull: 0.5,
             front: 0.5,
             reorder: false,
@@ -76,7 +77,7 @@ impl Default for SimOptions {
             lose: 0.0,
             nodes: Nodes::One,
             processors: None,
-            large_pieces: false,
+            large_fragments: false,
             severed: Vec::new(),
             fickle: 0.0,
         }
@@ -110,7 +111,7 @@ pub(super) enum Item {
     /// A bulk transfer to here begins.
     Begin { transfer: u64, header: Header, len: u64, advert: Option<Advert> },
     /// Bytes of a transfer to here.
-    Piece { transfer: u64, bytes: Vec<u8> },
+    Fragment { transfer: u64, bytes: Vec<u8> },
     /// A transfer to here has ended.
     End { transfer: u64 },
     /// A transfer from here may go on.
@@ -151,7 +152,7 @@ impl Ord for Event {
 /// One ordered pair of endpoints.
 #[derive(Default)]
 pub(super) struct Path {
-    /// When the last small frame and the last piece of bulk data arrive.
+    /// When the last small frame and the last fragment of bulk data arrive.
     last: [u64; 2],
     under_way: u32,
     cut: bool,
@@ -182,11 +183,11 @@ pub struct Network {
     news: Vec<EndpointId>,
     trace: u64,
     crossings: Crossings,
-    /// Parts of boards, by number.
+    /// Parts of segments, by number.
     parts: HashMap<u64, Part>,
     parts_made: u64,
     /// Segments that are being posted, by mark.
-    pub(super) segments: HashMap<u64, Posted>,
+    pub(super) window_segments: HashMap<u64, Posted>,
     /// Why a process has ended the job.
     ended: Option<String>,
     pub(super) pledges: Pledges,
@@ -210,13 +211,13 @@ impl Network {
             crossings: Crossings::default(),
             parts: HashMap::new(),
             parts_made: 0,
-            segments: HashMap::new(),
+            window_segments: HashMap::new(),
             ended: None,
             pledges: Pledges::default(),
         }))
     }
 
-    /// Memory for a part of a board.
+    /// Memory for a part of a segment.
     pub(super) fn take_part(&mut self, bytes: usize) -> u64 {
         self.parts_made += 1;
         let part = Part { memory: vec![0u128; (bytes + ALIGN) / 16].into() };
@@ -327,7 +328,7 @@ impl Network {
                 header.to_words(2).into_iter().for_each(&mut mix);
                 mix(*len);
             }
-            Item::Piece { bytes, .. } => {
+            Item::Fragment { bytes, .. } => {
                 mix(bytes.len() as u64);
                 bytes.iter().for_each(|byte| mix(u64::from(*byte)));
             }
@@ -373,8 +374,8 @@ impl Network {
         from: EndpointId,
         wanted: impl FnOnce(&Header, &[u8]) -> bool,
     ) -> Front {
-        let shown = self.options.front;
-        if !self.chance(shown) {
+        let exposed = self.options.front;
+        if !self.chance(exposed) {
             return Front::Other;
         }
         let inbox = &mut self.endpoints[endpoint.0 as usize].inbox;
@@ -483,7 +484,7 @@ impl Network {
                 time = time.max(path.last[0]);
                 path.last[0] = time;
             }
-            Item::Begin { .. } | Item::Piece { .. } | Item::End { .. } => {
+            Item::Begin { .. } | Item::Fragment { .. } | Item::End { .. } => {
                 time = time.max(path.last[1]);
                 path.last[1] = time;
             }

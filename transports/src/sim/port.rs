@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use mpi_core::boards::Meeting;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::error::Error;
 use mpi_core::header::Header;
+use mpi_core::node_memory::Meeting;
 use mpi_core::port::{
     Activity, Advert, Body, Caps, Front, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled,
     Sink, Token, Transport,
@@ -16,8 +16,8 @@ use mpi_core::port::{
 
 use super::endpoint::EndpointId;
 use super::network::{Item, SharedNetwork};
-use crate::board::Board;
 use crate::offers::SIMULATED;
+use crate::segment::Segment;
 
 /// Items that one poll delivers at most; how many it does is drawn.
 const ITEMS_A_POLL: usize = 8;
@@ -60,7 +60,7 @@ struct Fetch {
 /// A process's transport, clock and way to wait in a simulated world.
 pub struct SimPort {
     pub(super) network: SharedNetwork,
-    pub(super) boards: Vec<Option<Board>>,
+    pub(super) segments: Vec<Option<Segment>>,
     me: EndpointId,
     pause: Option<Rc<dyn Fn(Pause)>>,
     /// Endpoints of known peers, by peer, and peers by endpoint.
@@ -82,7 +82,7 @@ impl SimPort {
         let me = network.borrow_mut().join(name);
         SimPort {
             network: Rc::clone(network),
-            boards: Vec::new(),
+            segments: Vec::new(),
             me,
             pause: None,
             endpoints: Vec::new(),
@@ -138,7 +138,7 @@ impl SimPort {
                 };
                 self.incoming.insert(transfer, Incoming { from, to, context: header.context });
             }
-            Item::Piece { transfer, bytes } => {
+            Item::Fragment { transfer, bytes } => {
                 if let Some(Incoming { to: Some(to), .. }) = self.incoming.get_mut(&transfer) {
                     // SAFETY: the memory is its request's until `landed` (`Landing::User`).
                     unsafe { to.unpack_from(RawBytes::from(&bytes[..])) };
@@ -181,11 +181,11 @@ impl SimPort {
         }
     }
 
-    /// Sends the next piece of a transfer.
+    /// Sends the next fragment of a transfer.
     fn push<S: Sink>(&mut self, sink: &mut S, transfer: u64) {
         let Some(outgoing) = self.outgoing.get_mut(&transfer) else { return };
         let mut network = self.network.borrow_mut();
-        let most = network.options().piece_bytes_max;
+        let most = network.options().fragment_bytes_max;
         let size = 1 + network.draw(most);
         let mut bytes = vec![0; size];
         // SAFETY: the buffer has `size` bytes; the message's memory is the transport's until
@@ -194,7 +194,7 @@ impl SimPort {
         bytes.truncate(packed);
         let to = outgoing.to;
         if packed > 0 {
-            network.schedule(self.me, to, Item::Piece { transfer, bytes });
+            network.schedule(self.me, to, Item::Fragment { transfer, bytes });
         }
         if outgoing.source.remaining() > 0 {
             network.schedule(self.me, self.me, Item::Push { transfer });
@@ -209,7 +209,7 @@ impl SimPort {
 
     fn pause(&mut self, pause: Pause) {
         match &self.pause {
-            Some(give_turn) => give_turn(pause),
+            Some(yield_processor) => yield_processor(pause),
             None => {
                 self.network.borrow_mut().advance();
             }
@@ -443,7 +443,7 @@ impl Port for SimPort {
     /// Every few polls that find nothing give a turn already.
     fn looked_in_vain(&mut self) {}
 
-    fn give_turn(&mut self) {
+    fn yield_processor(&mut self) {
         if self.share() > 1 {
             self.pause(Pause::Yield);
         }

@@ -25,7 +25,7 @@ fn meets_all_requirements() {
     let small =
         SimOptions { frame_bytes_max: 512, capacity: 3, refuse: 0.5, ..SimOptions::default() };
     let tiny =
-        SimOptions { piece_bytes_max: 4000, pull: 1.0, delay: 0..=0, ..SimOptions::default() };
+        SimOptions { fragment_bytes_max: 4000, pull: 1.0, delay: 0..=0, ..SimOptions::default() };
     for seed in 0..4 {
         for options in [SimOptions::default(), small.clone(), tiny.clone()] {
             for size in [1, 2, 3] {

@@ -1,4 +1,4 @@
-//! UDP sockets that never wait (udp(7)): datagrams gathered from raw memory, trains of them cut by the
+//! UDP sockets that never wait (udp(7)): datagrams gathered from raw memory, batches of them cut by the
 //! kernel or the network card (GSO) and put together again where they arrive (GRO).
 
 use std::io;
@@ -13,10 +13,10 @@ use rustix::net::{
 
 use super::inet::{Run, address, end_of, from_kernel, now, option};
 
-/// Datagrams of one train at most, as every kernel with GSO takes them (`UDP_MAX_SEGMENTS`).
-pub const TRAIN_MAX: usize = 64;
-/// Bytes of one train at most: what fits behind the headers of the largest packet.
-pub const TRAIN_BYTES_MAX: usize = 65_507;
+/// Datagrams of one batch at most, as every kernel with GSO takes them (`UDP_MAX_SEGMENTS`).
+pub const BATCH_MAX: usize = 64;
+/// Bytes of one batch at most: what fits behind the headers of the largest packet.
+pub const BATCH_BYTES_MAX: usize = 65_507;
 /// The largest buffer that the kernel can be asked for.
 const BYTES_MAX: usize = libc::c_int::MAX as usize;
 
@@ -96,7 +96,7 @@ impl Udp {
         Ok(())
     }
 
-    /// Has trains delivered as trains, where the kernel can; whether it can.
+    /// Has batches delivered as batches, where the kernel can; whether it can.
     pub fn gather(&self) -> bool {
         option(self.fd.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 1).is_ok()
     }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_arrives_as_what_was_sent() {
+    fn a_batch_arrives_as_what_was_sent() {
         let (near, far, to) = pair();
         let mut got = [0; 4096];
         assert!(far.receive(&mut got).unwrap().is_none());

@@ -108,22 +108,22 @@ impl Card {
     /// first. What the own host has too (a bridge of its containers, say) is left out: behind it
     /// is not the peer. On one host, `is_here`, the loopback is the first way, by whichever version it has an address
     /// of; a peer that was told its interfaces listens at these alone.
-    pub fn ways(&self, own: &[Interface], is_here: bool) -> Vec<SocketAddr> {
+    pub fn routes(&self, own: &[Interface], is_here: bool) -> Vec<SocketAddr> {
         if is_here {
             let here = loopback(own).unwrap_or(Ipv4Addr::LOCALHOST.into());
             let told = self.addresses.iter().copied().filter(|address| *address != here);
-            let ways = [here].into_iter().chain(told);
-            return ways.map(|address| SocketAddr::new(address, self.port)).collect();
+            let routes = [here].into_iter().chain(told);
+            return routes.map(|address| SocketAddr::new(address, self.port)).collect();
         }
-        let mut ways: Vec<IpAddr> = self.addresses.clone();
-        ways.retain(|address| own.iter().all(|interface| interface.address != *address));
+        let mut routes: Vec<IpAddr> = self.addresses.clone();
+        routes.retain(|address| own.iter().all(|interface| interface.address != *address));
         // The sort is stable: the peer's order stays within each class.
         let proven = self.addresses.first().filter(|_| self.first_is_proven);
-        ways.sort_by_key(|address| {
+        routes.sort_by_key(|address| {
             let is_near = own.iter().any(|interface| interface.reaches(*address));
             (proven != Some(address), !is_near)
         });
-        ways.into_iter().map(|address| SocketAddr::new(address, self.port)).collect()
+        routes.into_iter().map(|address| SocketAddr::new(address, self.port)).collect()
     }
 }
 
@@ -178,18 +178,18 @@ mod tests {
     fn ways_in_a_common_network_come_first_and_own_addresses_never() {
         let own = [interface("eth0", "10.1.0.7", 16), interface("docker0", "172.17.0.1", 16)];
         let addresses = ["172.17.0.1", "192.168.3.1", "10.1.200.9"].map(|a| a.parse().unwrap());
-        let ways = |route: Option<&str>| {
+        let routes = |route: Option<&str>| {
             let route = route.map(|route| route.parse().unwrap());
             let text = Card::new(80, addresses.into(), route).to_text();
-            let ways = Card::from_text(&text).unwrap().ways(&own, false);
-            ways.iter().map(ToString::to_string).collect::<Vec<_>>()
+            let routes = Card::from_text(&text).unwrap().routes(&own, false);
+            routes.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(ways(None), ["10.1.200.9:80", "192.168.3.1:80"]);
-        assert_eq!(ways(Some("192.168.3.1")), ["192.168.3.1:80", "10.1.200.9:80"]);
-        assert_eq!(ways(Some("9.9.9.9")), ways(None), "it is not the host's own");
-        assert_eq!(ways(Some("172.17.0.1")), ways(None), "this host has it too");
+        assert_eq!(routes(None), ["10.1.200.9:80", "192.168.3.1:80"]);
+        assert_eq!(routes(Some("192.168.3.1")), ["192.168.3.1:80", "10.1.200.9:80"]);
+        assert_eq!(routes(Some("9.9.9.9")), routes(None), "it is not the host's own");
+        assert_eq!(routes(Some("172.17.0.1")), routes(None), "this host has it too");
         let card = Card::new(80, addresses.into(), None);
-        let here = card.ways(&own, true).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let here = card.routes(&own, true).iter().map(ToString::to_string).collect::<Vec<_>>();
         let told = ["127.0.0.1:80", "172.17.0.1:80", "192.168.3.1:80", "10.1.200.9:80"];
         assert_eq!(here, told, "it may have been told to listen at these alone");
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn the_way_on_one_host_is_an_address_that_its_loopback_has() {
         let card = Card::new(80, Vec::new(), None);
-        let way = |own: &[Interface]| card.ways(own, true)[0].to_string();
+        let way = |own: &[Interface]| card.routes(own, true)[0].to_string();
         let (v4, v6) = (interface("lo", "127.0.0.1", 8), interface("lo", "::1", 128));
         let eth = interface("eth0", "2001:db8::7", 64);
         assert_eq!(way(&[eth.clone(), v6.clone(), v4]), "127.0.0.1:80");

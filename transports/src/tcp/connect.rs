@@ -74,18 +74,18 @@ impl Tcp {
         let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else { return false };
         seek.drop_stale(now);
         if seek.missed(now) > patience {
-            let how = match peer.ways.is_empty() {
+            let how = match peer.routes.is_empty() {
                 true => "it has told no address at which it can be reached from here (FERRITE_TCP_INTERFACES \
                           names the interfaces whose addresses a process tells)"
                     .to_owned(),
                 false => format!(
                     "for {} s it could not be reached at {}",
                     patience.as_secs_f32(),
-                    seek.tell(&peer.ways)
+                    seek.tell(&peer.routes)
                 ),
             };
-            let is_here = peer.ways.iter().all(|way| way.ip().is_loopback());
-            let hint = match (peer.ways.is_empty(), is_here) {
+            let is_here = peer.routes.iter().all(|way| way.ip().is_loopback());
+            let hint = match (peer.routes.is_empty(), is_here) {
                 (true, _) => None,
                 (false, true) => Some(NOBODY_ANSWERS_HERE),
                 (false, false) => Some(NOBODY_ANSWERS),
@@ -94,9 +94,9 @@ impl Tcp {
             return true;
         }
         let mut begun = false;
-        while let Some(way) = seek.next_way(peer.ways.len(), now) {
+        while let Some(way) = seek.next_route(peer.routes.len(), now) {
             begun = true;
-            let socket = Socket::begin_connect(peer.ways[way]).and_then(|socket| {
+            let socket = Socket::begin_connect(peer.routes[way]).and_then(|socket| {
                 socket.prepare(self.config.tcp.socket_bytes as usize, silence)?;
                 self.epoll.add(socket.as_fd(), KEY_SEEK | id.key(), Interest::Read)?;
                 Ok(socket)
@@ -235,10 +235,10 @@ impl Tcp {
         let peer = &self.peers[id.peer];
         tracing::info!(rank = self.config.rank, peer = peer.rank, why, "a connection broke");
         self.close_link(id);
-        if self.peers[id.peer].says_farewell {
+        if self.peers[id.peer].says_goodbye {
             self.part_at_last(id.peer);
         } else if !self.leaves {
-            // Who has heard this end's farewell ends the connection and answers no other.
+            // Who has heard this end's goodbye ends the connection and answers no other.
             self.seek(id);
         }
     }
@@ -267,9 +267,9 @@ impl Tcp {
         self.break_link(id, "its data was changed on its way");
     }
 
-    /// A peer has said farewell on one stream, as it does on each, behind all that it sent there.
+    /// A peer has said goodbye on one stream, as it does on each, behind all that it sent there.
     pub(super) fn part(&mut self, id: StreamId) {
-        self.peers[id.peer].says_farewell = true;
+        self.peers[id.peer].says_goodbye = true;
         self.close_link(id);
         self.part_at_last(id.peer);
     }

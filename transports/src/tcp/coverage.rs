@@ -1,53 +1,53 @@
 //! Which bytes of a message have come, and which are on their way on some stream.
 //!
-//! Pieces of one message come on any streams in any order, and streams write them to its memory side
+//! Fragments of one message come on any streams in any order, and streams write them to its memory side
 //! by side. So no byte may belong to two of them: a count of bytes would be full while some are
 //! missing, and the program would have its memory back while a stream still writes there.
 //!
-//! In: pieces that begin and end. Out: whether they may, and whether all bytes have come.
+//! In: fragments that begin and end. Out: whether they may, and whether all bytes have come.
 
 use std::ops::Range;
 
-/// What is covered of a message. Each stream is within one piece at most.
+/// What is covered of a message. Each stream is within one fragment at most.
 #[derive(Default)]
 pub(super) struct Coverage {
-    /// What has come: in order, and no range touches the next. Pieces leave in order, so that mostly
+    /// What has come: in order, and no range touches the next. Fragments leave in order, so that mostly
     /// there are no more ranges than streams.
     come: Vec<Range<u64>>,
-    /// The pieces that streams are within.
+    /// The fragments that streams are within.
     coming: Vec<(u32, Range<u64>)>,
 }
 
 impl Coverage {
-    /// A piece begins on a stream, which is within none.
-    pub(super) fn begin(&mut self, stream: u32, piece: Range<u64>) -> Result<(), &'static str> {
-        let next = self.come.partition_point(|range| range.end <= piece.start);
-        let has_come = self.come.get(next).is_some_and(|range| overlap(range, &piece));
-        if has_come || self.coming.iter().any(|(_, range)| overlap(range, &piece)) {
-            return Err("two pieces of it are for the same bytes of a message");
+    /// A fragment begins on a stream, which is within none.
+    pub(super) fn begin(&mut self, stream: u32, fragment: Range<u64>) -> Result<(), &'static str> {
+        let next = self.come.partition_point(|range| range.end <= fragment.start);
+        let has_come = self.come.get(next).is_some_and(|range| overlap(range, &fragment));
+        if has_come || self.coming.iter().any(|(_, range)| overlap(range, &fragment)) {
+            return Err("two fragments of it are for the same bytes of a message");
         }
-        self.coming.push((stream, piece));
+        self.coming.push((stream, fragment));
         Ok(())
     }
 
-    /// The piece that a stream is within has come.
+    /// The fragment that a stream is within has come.
     pub(super) fn end(&mut self, stream: u32) -> Result<(), &'static str> {
         let place = self.coming.iter().position(|(other, _)| *other == stream);
-        let place = place.ok_or("a piece of it ends that has not begun")?;
-        let (_, piece) = self.coming.swap_remove(place);
-        if piece.is_empty() {
+        let place = place.ok_or("a fragment of it ends that has not begun")?;
+        let (_, fragment) = self.coming.swap_remove(place);
+        if fragment.is_empty() {
             return Ok(());
         }
-        let first = self.come.partition_point(|range| range.end < piece.start);
-        let behind = self.come.partition_point(|range| range.start <= piece.end);
+        let first = self.come.partition_point(|range| range.end < fragment.start);
+        let behind = self.come.partition_point(|range| range.start <= fragment.end);
         let beside = &self.come[first..behind];
-        let start = beside.first().map_or(piece.start, |range| range.start.min(piece.start));
-        let end = beside.last().map_or(piece.end, |range| range.end.max(piece.end));
+        let start = beside.first().map_or(fragment.start, |range| range.start.min(fragment.start));
+        let end = beside.last().map_or(fragment.end, |range| range.end.max(fragment.end));
         self.come.splice(first..behind, std::iter::once(start..end));
         Ok(())
     }
 
-    /// Whether all of a message of `total` bytes has come, and no stream is within a piece of it.
+    /// Whether all of a message of `total` bytes has come, and no stream is within a fragment of it.
     pub(super) fn is_whole(&self, total: u64) -> bool {
         let has_come = match &self.come[..] {
             [] => total == 0,
@@ -77,9 +77,9 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = (u64, Vec<Step>)> {
         (0u64..40).prop_flat_map(|total| {
-            let piece = (0..=total).prop_flat_map(move |at| (Just(at), 0..=(total - at).min(12)));
+            let fragment = (0..=total).prop_flat_map(move |at| (Just(at), 0..=(total - at).min(12)));
             let step = prop_oneof![
-                1 => (0..STREAMS, piece).prop_map(|(stream, (at, len))| Step::Begin(stream, at, len)),
+                1 => (0..STREAMS, fragment).prop_map(|(stream, (at, len))| Step::Begin(stream, at, len)),
                 1 => (0..STREAMS).prop_map(Step::End),
             ];
             (Just(total), prop::collection::vec(step, 0..80))
@@ -98,18 +98,18 @@ mod tests {
                     Step::Begin(_, _, 0) if total > 0 => {}
                     Step::Begin(stream, ..) if coming[stream as usize].is_some() => {}
                     Step::Begin(stream, at, len) => {
-                        let piece = at as usize..(at + len) as usize;
+                        let fragment = at as usize..(at + len) as usize;
                         let taken = |byte: usize| {
                             come[byte] || coming.iter().flatten().any(|one| one.contains(&byte))
                         };
-                        let is_free = !piece.clone().any(taken);
+                        let is_free = !fragment.clone().any(taken);
                         prop_assert_eq!(coverage.begin(stream, at..at + len).is_ok(), is_free);
-                        coming[stream as usize] = is_free.then_some(piece);
+                        coming[stream as usize] = is_free.then_some(fragment);
                     }
                     Step::End(stream) => {
-                        let piece = coming[stream as usize].take();
-                        prop_assert_eq!(coverage.end(stream).is_ok(), piece.is_some());
-                        come[piece.unwrap_or(0..0)].fill(true);
+                        let fragment = coming[stream as usize].take();
+                        prop_assert_eq!(coverage.end(stream).is_ok(), fragment.is_some());
+                        come[fragment.unwrap_or(0..0)].fill(true);
                     }
                 }
                 let is_whole = come.iter().all(|byte| *byte) && coming.iter().all(Option::is_none);

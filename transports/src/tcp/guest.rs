@@ -142,7 +142,7 @@ impl Tcp {
     pub(super) fn accept_guests(&mut self) {
         let ranks = self.peers.len();
         loop {
-            match self.doors.accept() {
+            match self.listen_sockets.accept() {
                 Ok(Some((socket, from))) => {
                     self.guests.full_since = None;
                     let newcomer = crowd::source(from);
@@ -158,7 +158,7 @@ impl Tcp {
                 // The program has the other descriptors; those that guests have are enough for one.
                 Err(_) if self.send_away(crowd::oldest_of_most) => {}
                 Err(error) => {
-                    let nowhere = SocketAddr::from(([0, 0, 0, 0], self.doors.port()));
+                    let nowhere = SocketAddr::from(([0, 0, 0, 0], self.listen_sockets.port()));
                     let why = format!("no connection can be accepted: {error} (ulimit -n?)");
                     self.complain(nowhere, &why);
                     return self.give_up_if_full(&error);

@@ -11,7 +11,7 @@ use mpi_core::datatype::Unpacker;
 use mpi_core::header::{HEADER_BYTES, Header};
 use mpi_core::port::Token;
 
-use super::record::{Kind, PIECE_BYTES, PieceHead, RECORD_BYTES, Record};
+use super::record::{FRAGMENT_BYTES, FragmentHead, Kind, RECORD_BYTES, Record};
 use super::seal::{Altered, Reading, Seal};
 
 /// Who hears what a stream brought. An error is the peer's breach of the protocol.
@@ -25,10 +25,11 @@ pub(super) trait Listener {
     fn frame_begins(&mut self, header: &Header, len: u64) -> Option<(Unpacker, Token)>;
     /// The body of a frame is where [`Listener::frame_begins`] wanted it.
     fn frame_done(&mut self, token: Token);
-    /// A piece of `len` bytes begins; where it goes, or `None` for bytes that nobody wants.
-    fn piece(&mut self, head: &PieceHead, len: u64) -> Result<Option<Unpacker>, &'static str>;
-    /// The piece of a transfer that has begun is in place.
-    fn piece_done(&mut self, id: u64) -> Result<(), &'static str>;
+    /// A fragment of `len` bytes begins; where it goes, or `None` for bytes that nobody wants.
+    fn fragment(&mut self, head: &FragmentHead, len: u64)
+    -> Result<Option<Unpacker>, &'static str>;
+    /// The fragment of a transfer that has begun is in place.
+    fn fragment_done(&mut self, id: u64) -> Result<(), &'static str>;
     /// The peer wants an acknowledgement.
     fn ping(&mut self);
     /// The peer leaves.
@@ -62,8 +63,8 @@ const KEPT_BYTES: usize = 256 << 10;
 /// What ends when a body is whole.
 #[derive(Clone, Copy)]
 enum End {
-    /// A piece of a transfer, by its number.
-    Piece(u64),
+    /// A fragment of a transfer, by its number.
+    Fragment(u64),
     /// A frame that is in its place.
     Placed(Token),
     /// A frame whose body is kept until then.
@@ -113,10 +114,10 @@ impl Input {
         &self.partial
     }
 
-    /// Whether part of a piece has come and the rest of it is still to come.
+    /// Whether part of a fragment has come and the rest of it is still to come.
     #[inline]
-    pub(super) fn is_amid_piece(&self) -> bool {
-        self.body.as_ref().is_some_and(|body| matches!(body.end, End::Piece(_)))
+    pub(super) fn is_amid_fragment(&self) -> bool {
+        self.body.as_ref().is_some_and(|body| matches!(body.end, End::Fragment(_)))
     }
 
     /// How many further bytes the part that has begun needs at least.
@@ -126,7 +127,7 @@ impl Input {
             (Some(_), _) => tag,
             (None, Some(Ok(record))) => {
                 let rest = match record.kind {
-                    Kind::Piece => PIECE_BYTES + tag,
+                    Kind::Fragment => FRAGMENT_BYTES + tag,
                     Kind::Frame if record.is_long() => HEADER_BYTES + tag,
                     Kind::Frame => record.len as usize + tag,
                     Kind::Ack | Kind::Ping | Kind::Bye => 0,
@@ -254,7 +255,7 @@ impl Input {
         let (end, len) = (body.end, body.len);
         self.body = None;
         match end {
-            End::Piece(id) => to.piece_done(id)?,
+            End::Fragment(id) => to.fragment_done(id)?,
             End::Placed(token) => to.frame_done(token),
             End::Kept(header) => to.frame(&header, RawBytes::from(&self.kept[..len as usize])),
         }
@@ -287,7 +288,7 @@ impl Input {
         let (tag, len) = (self.seal.tag_bytes(), record.len as usize);
         let begin = RECORD_BYTES + tag;
         let used = match record.kind {
-            Kind::Piece => return self.take_piece(&record, bytes, to),
+            Kind::Fragment => return self.take_fragment(&record, bytes, to),
             Kind::Frame if record.is_long() => return self.take_long_frame(&record, bytes, to),
             Kind::Frame => {
                 let Some(rest) = bytes.get_mut(begin..begin + len + tag) else { return Ok(0) };
@@ -329,23 +330,23 @@ impl Input {
         Some(opened.map(|()| (front, begin + N + tag)).map_err(Fault::from))
     }
 
-    /// A piece begins.
-    fn take_piece(
+    /// A fragment begins.
+    fn take_fragment(
         &mut self,
         record: &Record,
         bytes: &[u8],
         to: &mut impl Listener,
     ) -> Result<usize, Fault> {
-        let Some(front) = self.front::<PIECE_BYTES>(bytes) else { return Ok(0) };
+        let Some(front) = self.front::<FRAGMENT_BYTES>(bytes) else { return Ok(0) };
         let (front, used) = front?;
         to.acknowledged(record.ack)?;
-        let len = u64::from(record.len) - PIECE_BYTES as u64;
-        let head = PieceHead::from_bytes(&front, len)?;
-        let target = to.piece(&head, len)?;
+        let len = u64::from(record.len) - FRAGMENT_BYTES as u64;
+        let head = FragmentHead::from_bytes(&front, len)?;
+        let target = to.fragment(&head, len)?;
         self.received += used as u64;
         match len {
-            0 => to.piece_done(head.id)?,
-            _ => self.begin_body(End::Piece(head.id), len, target)?,
+            0 => to.fragment_done(head.id)?,
+            _ => self.begin_body(End::Fragment(head.id), len, target)?,
         }
         Ok(used)
     }

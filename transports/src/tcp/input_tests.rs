@@ -11,13 +11,13 @@ use crate::tcp::seal::tests::seals;
 enum Heard {
     Acknowledged(u64),
     Frame(u64, Vec<u8>),
-    Piece(u64, u64),
+    Fragment(u64, u64),
     Done(u64),
     Ping,
     Bye,
 }
 
-/// Writes all that is heard down; pieces go to `memory`, frames that it expects to `frame`.
+/// Writes all that is heard down; fragments go to `memory`, frames that it expects to `frame`.
 struct Scribe {
     heard: Vec<Heard>,
     memory: Vec<u8>,
@@ -48,8 +48,12 @@ impl Listener for Scribe {
         self.heard.push(Heard::Frame(token.0, std::mem::take(&mut self.frame)));
     }
 
-    fn piece(&mut self, head: &PieceHead, len: u64) -> Result<Option<Unpacker>, &'static str> {
-        self.heard.push(Heard::Piece(head.id, len));
+    fn fragment(
+        &mut self,
+        head: &FragmentHead,
+        len: u64,
+    ) -> Result<Option<Unpacker>, &'static str> {
+        self.heard.push(Heard::Fragment(head.id, len));
         let to = UserBuffer(self.memory.as_mut_ptr());
         let mut to = Unpacker::contiguous(to, self.memory.len() as u64);
         to.skip(head.at);
@@ -57,7 +61,7 @@ impl Listener for Scribe {
         Ok(Some(to))
     }
 
-    fn piece_done(&mut self, id: u64) -> Result<(), &'static str> {
+    fn fragment_done(&mut self, id: u64) -> Result<(), &'static str> {
         self.heard.push(Heard::Done(id));
         Ok(())
     }
@@ -91,17 +95,17 @@ fn add_record(seal: Seal, stream: &mut Vec<u8>, n: u64, what: u8, len: usize) ->
     let (kind, front, mut heard) = match what % 4 {
         0 => (Kind::Frame, header.to_bytes().to_vec(), vec![Heard::Frame(n, body.clone())]),
         1 => {
-            let head = PieceHead { header, id: n, total: MEMORY as u64, at: 0 };
+            let head = FragmentHead { header, id: n, total: MEMORY as u64, at: 0 };
             let len = len.max(1) as u64;
-            (Kind::Piece, head.to_bytes().into(), vec![Heard::Piece(n, len), Heard::Done(n)])
+            (Kind::Fragment, head.to_bytes().into(), vec![Heard::Fragment(n, len), Heard::Done(n)])
         }
         2 => (Kind::Ping, vec![], vec![Heard::Ping]),
         _ => (Kind::Ack, vec![], vec![]),
     };
     let body = match kind {
         Kind::Frame => body,
-        Kind::Piece if body.is_empty() => vec![9],
-        Kind::Piece => body,
+        Kind::Fragment if body.is_empty() => vec![9],
+        Kind::Fragment => body,
         _ => vec![],
     };
     heard.insert(0, Heard::Acknowledged(n));
@@ -111,7 +115,7 @@ fn add_record(seal: Seal, stream: &mut Vec<u8>, n: u64, what: u8, len: usize) ->
         Kind::Frame if body.len() < LONG_BYTES => {
             sealed(seal, stream, &[front, body].concat(), false);
         }
-        Kind::Frame | Kind::Piece => {
+        Kind::Frame | Kind::Fragment => {
             sealed(seal, stream, &front, false);
             sealed(seal, stream, &body, true);
         }
@@ -125,7 +129,7 @@ fn body(n: u64, len: usize) -> Vec<u8> {
     (0..len).map(|i| (n as usize * 13 + i) as u8).collect()
 }
 
-/// Feeds bytes as the transport does: into memory where a piece lands, else by way of a buffer.
+/// Feeds bytes as the transport does: into memory where a fragment lands, else by way of a buffer.
 fn feed(
     input: &mut Input,
     to: &mut Scribe,
@@ -154,7 +158,7 @@ fn scribe() -> Scribe {
     Scribe { heard: Vec::new(), memory: vec![0; MEMORY], frame: Vec::new() }
 }
 
-/// A stream of such records, what is to be heard of them, and the body of the last piece.
+/// A stream of such records, what is to be heard of them, and the body of the last fragment.
 fn stream(seal: Seal, records: &[(u8, usize)]) -> (Vec<u8>, Vec<Heard>, Vec<u8>) {
     let (mut bytes, mut expected, mut last) = (Vec::new(), Vec::new(), Vec::new());
     for (n, (what, len)) in records.iter().enumerate() {
@@ -213,7 +217,7 @@ proptest! {
         let (bytes, expected, last) = stream(seal, &records);
         let (to, input) = play(seal, &bytes, &cuts, directly, |_, _| false);
         prop_assert_eq!(to.heard, expected);
-        prop_assert!(to.memory.starts_with(&last), "a piece's bytes are wrong");
+        prop_assert!(to.memory.starts_with(&last), "a fragment's bytes are wrong");
         prop_assert_eq!(input.received(), bytes.len() as u64);
         prop_assert!(input.partial().is_empty());
     }
@@ -230,7 +234,7 @@ proptest! {
             false
         });
         prop_assert_eq!(said(&to.heard), said(&expected));
-        prop_assert!(to.memory.starts_with(&last), "a piece's bytes are wrong");
+        prop_assert!(to.memory.starts_with(&last), "a fragment's bytes are wrong");
     }
 
     #[test]
@@ -248,14 +252,14 @@ proptest! {
             true
         });
         prop_assert_eq!(said(&to.heard), said(&expected));
-        prop_assert!(to.memory.starts_with(&last), "a piece's bytes are wrong");
+        prop_assert!(to.memory.starts_with(&last), "a fragment's bytes are wrong");
     }
 
     #[test]
     fn noise_never_panics_nor_writes_outside(mut bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let mut input = Input::default();
         let _ = input.take(&mut bytes, 3000, &mut scribe());
-        prop_assert!(input.missing() <= RECORD_BYTES + LONG_BYTES + HEADER_BYTES + PIECE_BYTES);
+        prop_assert!(input.missing() <= RECORD_BYTES + LONG_BYTES + HEADER_BYTES + FRAGMENT_BYTES);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! messages (the end points of paper 000). A stream is a sequence of bytes that outlives its
 //! connections: what a peer has not acknowledged is kept, and a new connection goes on where the
 //! peer says (`output`, `input`). Small frames are written at once, or together with others while
-//! the kernel has no room; pieces of large messages are written from and read into their memory.
+//! the kernel has no room; fragments of large messages are written from and read into their memory.
 //!
 //! Connections are made when something is first sent, or for all peers at the start (`in_ring`, `server`).
 //! Nothing waits and no thread runs: streams that were busy lately are read at every poll, the
@@ -17,11 +17,11 @@ mod card;
 mod connect;
 mod coverage;
 mod crowd;
-mod doors;
 mod guest;
 mod hello;
 mod in_ring;
 mod input;
+mod listen_sockets;
 mod looks;
 mod net;
 mod output;
@@ -55,8 +55,8 @@ use mpi_core::port::{
 };
 
 use crate::restraint::Restraint;
-use doors::Doors;
 use guest::Guests;
+use listen_sockets::ListenSockets;
 use looks::Looks;
 use machine::interfaces::{self, Interface};
 use net::Epoll;
@@ -65,7 +65,7 @@ use peers::Peers;
 use send::Announcing;
 
 /// Bytes read at once into memory of our own: of a large message that much is copied at most
-/// once more than needed for each piece.
+/// once more than needed for each fragment.
 const READ_BYTES: usize = 32 << 10;
 
 /// The kind of a frame that carries a datagram of UDP, none of the core's. UDP itself sees to it that what is in it
@@ -74,8 +74,8 @@ pub(crate) const DATAGRAM: u8 = 0xd6;
 /// The longest such frame, whatever is set for others.
 pub(crate) const DATAGRAM_BYTES_MAX: usize = 8 << 10;
 
-/// From one look whether farewells have arrived to the next.
-const FAREWELL_LOOK: Duration = Duration::from_millis(1);
+/// From one look whether goodbyes have arrived to the next.
+const GOODBYE_LOOK: Duration = Duration::from_millis(1);
 
 /// The epoll set's number of all listening sockets.
 const KEY_LISTENER: u64 = u64::MAX;
@@ -167,7 +167,7 @@ pub struct Tcp {
     announcing: Announcing,
     guests: Guests,
     events: Vec<Event>,
-    /// Farewell was said.
+    /// Goodbye was said.
     leaves: bool,
     /// Whether somebody waits until all is delivered.
     flush_asked: Cell<bool>,
@@ -178,7 +178,7 @@ pub struct Tcp {
     counters: TcpCounters,
     config: TcpConfig,
     epoll: Epoll,
-    doors: Doors,
+    listen_sockets: ListenSockets,
     card: Card,
 }
 
@@ -193,11 +193,11 @@ impl Tcp {
         let (own, setting) = (interfaces::all()?, "FERRITE_TCP_INTERFACES");
         let (mut told, places) =
             Card::places(&own, &config.interfaces, config.route, config.one_host, setting)?;
-        let doors = Doors::open(&places, config.tcp.ports.0)?;
-        told.retain(|address| doors.addresses().contains(address));
-        let card = Card::new(doors.port(), told, config.route);
+        let listen_sockets = ListenSockets::open(&places, config.tcp.ports.0)?;
+        told.retain(|address| listen_sockets.addresses().contains(address));
+        let card = Card::new(listen_sockets.port(), told, config.route);
         let epoll = Epoll::new()?;
-        doors.watch(&epoll)?;
+        listen_sockets.watch(&epoll)?;
         Ok(Tcp {
             pid: std::process::id(),
             peers: Peers::default(),
@@ -219,7 +219,7 @@ impl Tcp {
             counters: TcpCounters::default(),
             config,
             epoll,
-            doors,
+            listen_sockets,
             card,
         })
     }
@@ -245,7 +245,7 @@ impl Tcp {
 
     /// Says where a peer listens, by its card; `is_here` when it runs on this very host.
     pub fn meet(&mut self, peer: PeerId, card: &Card, is_here: bool) {
-        self.peers.set_ways(peer, card.ways(&self.own, is_here));
+        self.peers.set_routes(peer, card.routes(&self.own, is_here));
     }
 
     /// The peers.
@@ -286,9 +286,9 @@ impl Tcp {
         }
         let due = self.peers.due().into_iter().chain(self.guests.due()).min();
         let due = due.map(|due| due.saturating_duration_since(net::now()));
-        // The kernel does not say when a peer's has the farewell.
+        // The kernel does not say when a peer's has the goodbye.
         let look = self.leaves && !self.has_left();
-        due.into_iter().chain(look.then_some(FAREWELL_LOOK)).min()
+        due.into_iter().chain(look.then_some(GOODBYE_LOOK)).min()
     }
 
     /// Whether the next poll has something to do beyond looking for news.

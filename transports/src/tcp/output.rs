@@ -2,7 +2,7 @@
 //!
 //! Bytes stay until the peer has acknowledged them, so a new connection goes on from whatever
 //! place the peer says it has reached: nothing is lost and nothing comes twice. Small records
-//! are kept in a ring of our own, pieces of large messages in the memory of their requests. Each part
+//! are kept in a ring of our own, fragments of large messages in the memory of their requests. Each part
 //! of a record is sealed where it is added ([`super::seal`]). No input or output happens here:
 //! [`Output::fill`] says what to send and [`Output::advance`] hears how much was.
 
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use mpi_core::buffer::RawBytes;
 use mpi_core::port::Body;
 
-use super::record::{Kind, PIECE_BYTES, Record};
+use super::record::{FRAGMENT_BYTES, Kind, Record};
 use super::seal::{Seal, Tag};
 use crate::ring::Ring;
 use crate::sys::tcp::Run;
@@ -83,7 +83,7 @@ impl Output {
         self.end - self.sent
     }
 
-    /// Whether the peer has all frames and pieces that the core waits for.
+    /// Whether the peer has all frames and fragments that the core waits for.
     pub(super) fn is_delivered(&self) -> bool {
         self.acked >= self.matters
     }
@@ -121,7 +121,7 @@ impl Output {
         front: [u8; N],
         len: usize,
     ) {
-        const { assert!(N <= PIECE_BYTES) };
+        const { assert!(N <= FRAGMENT_BYTES) };
         self.push_sealed(Record { len: (N + len) as u32, kind, ack }.to_bytes());
         self.push_sealed(front);
     }
@@ -257,7 +257,7 @@ impl Output {
         }
     }
 
-    /// The peer has everything before `place`; `released` hears the transfer of each piece that
+    /// The peer has everything before `place`; `released` hears the transfer of each fragment that
     /// lies before it. An error when that much was never sent.
     #[inline]
     pub(super) fn acknowledge(

@@ -90,8 +90,8 @@ fn take(output: &mut Output, model: &mut Model, step: &Step, n: usize, kept: &mu
         }
         Step::User(len) | Step::Packed(len) => {
             let bytes = next_bytes(n, len);
-            output.push_front(Kind::Piece, 5, *b"head", len);
-            let record = Record { len: len as u32 + 4, kind: Kind::Piece, ack: 5 };
+            output.push_front(Kind::Fragment, 5, *b"head", len);
+            let record = Record { len: len as u32 + 4, kind: Kind::Fragment, ack: 5 };
             model.add(&record.to_bytes(), false);
             model.add(b"head", false);
             model.ends.push((model.bytes.len() + len, n as u64));

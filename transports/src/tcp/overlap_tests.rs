@@ -1,4 +1,4 @@
-//! A member of the job whose pieces overlap, or that breaks the protocol in the middle of one: it is
+//! A member of the job whose fragments overlap, or that breaks the protocol in the middle of one: it is
 //! given up, no message is complete that is not, and nobody writes to memory that was given back.
 
 use mpi_core::buffer::UserBuffer;
@@ -7,7 +7,7 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{PeerId, Token, Transport, Why};
 use mpi_core::settings::TcpSecurity;
 
-use super::record::{Kind, PieceHead};
+use super::record::{FragmentHead, Kind};
 use super::sim_net::Sim;
 use super::sim_tests::FAIR;
 use super::tests::{small, world};
@@ -42,13 +42,13 @@ impl Pair {
         Pair { ends, sinks, bytes, target, _sim: sim }
     }
 
-    /// A piece of so many bytes from `at` on begins on a stream, and so many of them come.
+    /// A fragment of so many bytes from `at` on begins on a stream, and so many of them come.
     fn begin(&mut self, stream: u32, at: usize, len: usize, come: usize) {
         let header = Header { kind: FrameKind::Data as u8, context: 7, ..Header::default() };
-        let head = PieceHead { header, id: 3, total: TOTAL as u64, at: at as u64 };
+        let head = FragmentHead { header, id: 3, total: TOTAL as u64, at: at as u64 };
         let to = &mut self.ends[0].peers[PeerId(1)].streams[stream as usize];
         let ack = to.tell();
-        to.output.push_front(Kind::Piece, ack, head.to_bytes(), len);
+        to.output.push_front(Kind::Fragment, ack, head.to_bytes(), len);
         self.go_on(stream, at..at + come);
     }
 
@@ -86,7 +86,7 @@ impl Pair {
     }
 }
 
-const OVERLAP: &str = "two pieces of it are for the same bytes of a message";
+const OVERLAP: &str = "two fragments of it are for the same bytes of a message";
 
 #[test]
 fn a_message_is_not_complete_while_a_stream_writes_to_it() {
@@ -110,21 +110,21 @@ fn bytes_that_come_twice_are_not_counted_for_others() {
 }
 
 #[test]
-fn who_breaks_the_protocol_in_the_middle_of_a_piece_writes_no_more_of_it() {
+fn who_breaks_the_protocol_in_the_middle_of_a_fragment_writes_no_more_of_it() {
     let mut pair = Pair::new();
     pair.begin(0, 0, 600, 300);
     assert!(pair.target[..300] == pair.bytes[..300] && pair.sinks[1].down.is_empty());
     let header = Header { kind: FrameKind::Data as u8, context: 7, ..Header::default() };
-    let beyond = PieceHead { header, id: 3, total: TOTAL as u64 + 1, at: 600 };
+    let beyond = FragmentHead { header, id: 3, total: TOTAL as u64 + 1, at: 600 };
     let to = &mut pair.ends[0].peers[PeerId(1)].streams[1];
     let ack = to.tell();
-    to.output.push_front(Kind::Piece, ack, beyond.to_bytes(), 401);
+    to.output.push_front(Kind::Fragment, ack, beyond.to_bytes(), 401);
     pair.go_on(1, 600..TOTAL);
-    pair.ends_by("two pieces of it disagree about their message");
+    pair.ends_by("two fragments of it disagree about their message");
 }
 
 #[test]
-fn pieces_that_do_not_overlap_come_in_any_order_on_any_stream() {
+fn fragments_that_do_not_overlap_come_in_any_order_on_any_stream() {
     let mut pair = Pair::new();
     pair.begin(0, 700, 300, 100);
     pair.begin(1, 0, 200, 200);

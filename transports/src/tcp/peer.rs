@@ -36,11 +36,11 @@ pub(crate) struct Peer {
     pub(super) rank: u32,
     pub(super) state: State,
     /// Whether it has taken its leave on one stream; then it is on its way on the others too.
-    pub(super) says_farewell: bool,
+    pub(super) says_goodbye: bool,
     /// Whether it waits in `MPI_Init` for this process to connect.
     pub(super) waits: bool,
     /// Addresses where it listens, the most promising first.
-    pub(super) ways: Vec<SocketAddr>,
+    pub(super) routes: Vec<SocketAddr>,
     pub(super) streams: Vec<Stream>,
     pub(super) leaving: Outbound,
     pub(super) arriving: Vec<Arriving>,
@@ -55,9 +55,9 @@ impl Peer {
         Peer {
             rank: u32::MAX,
             state: State::Up,
-            says_farewell: false,
+            says_goodbye: false,
             waits: false,
-            ways: Vec::new(),
+            routes: Vec::new(),
             streams: Vec::new(),
             leaving: Outbound::default(),
             arriving: Vec::new(),
@@ -91,7 +91,7 @@ impl Peer {
     }
 
     /// Notes in `owing` on which streams the peer is to be told how far this end is: on every one when a message
-    /// is complete, since its pieces may have come on any, but not where the end of a further piece will be told
+    /// is complete, since its fragments may have come on any, but not where the end of a further fragment will be told
     /// soon; else when `due` bytes have come since the last time.
     #[inline]
     pub(super) fn note_debts(
@@ -103,7 +103,7 @@ impl Peer {
     ) {
         for (number, stream) in (0u32..).zip(&mut self.streams) {
             let untold = stream.input.received() - stream.told;
-            let tells = all && untold > 0 && !stream.input.is_amid_piece();
+            let tells = all && untold > 0 && !stream.input.is_amid_fragment();
             if !stream.owes_ack && (tells || untold >= due) {
                 stream.owes_ack = true;
                 owing.push(StreamId { peer, stream: number });
@@ -111,8 +111,8 @@ impl Peer {
         }
     }
 
-    /// Nothing goes to it or comes from it any more. A stream may be within a piece whose memory its request gives
-    /// back when it hears of this. The piece stays where it is: of a peer that is not up nothing is read any more
+    /// Nothing goes to it or comes from it any more. A stream may be within a fragment whose memory its request gives
+    /// back when it hears of this. The fragment stays where it is: of a peer that is not up nothing is read any more
     /// (`Tcp::read_once`), and none comes up again.
     pub(super) fn end(&mut self, state: State) {
         self.state = state;

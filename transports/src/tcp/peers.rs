@@ -113,9 +113,9 @@ impl Peers {
     }
 
     /// Says where a peer listens.
-    pub(crate) fn set_ways(&mut self, peer: PeerId, ways: Vec<SocketAddr>) {
+    pub(crate) fn set_routes(&mut self, peer: PeerId, routes: Vec<SocketAddr>) {
         if let Some(peer) = self.get_mut(peer) {
-            peer.ways = ways;
+            peer.routes = routes;
         }
     }
 
@@ -123,22 +123,22 @@ impl Peers {
     pub(crate) fn look_again(&mut self, peer: PeerId) {
         let Some(known) = self.get_mut(peer) else { return };
         if known.state == State::Down && known.streams.iter().all(|stream| stream.epoch == 0) {
-            let (rank, ways) = (known.rank, std::mem::take(&mut known.ways));
-            *known = Peer { rank, ways, ..Peer::unknown() };
+            let (rank, routes) = (known.rank, std::mem::take(&mut known.routes));
+            *known = Peer { rank, routes, ..Peer::unknown() };
         }
     }
 
     /// A peer that is looked for although nobody has said where it listens: it connected to this
     /// process, and the connection broke.
     pub(crate) fn sought_blindly(&self) -> Option<PeerId> {
-        self.seeking.iter().find(|id| self[id.peer].ways.is_empty()).map(|id| id.peer)
+        self.seeking.iter().find(|id| self[id.peer].routes.is_empty()).map(|id| id.peer)
     }
 
     /// A peer that has been looked for in vain for a while, and what its addresses answer.
     pub(crate) fn sought_in_vain(&self) -> Option<String> {
         let mut seeks = self.seeks().filter(|(_, seek)| seek.is_in_vain());
         seeks.next().map(|(peer, seek)| {
-            format!("rank {} cannot be reached at {}", peer.rank, seek.tell(&peer.ways))
+            format!("rank {} cannot be reached at {}", peer.rank, seek.tell(&peer.routes))
         })
     }
 

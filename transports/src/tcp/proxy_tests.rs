@@ -150,7 +150,7 @@ fn behind_proxies(tcp: &TcpSettings) -> (World<Tcp>, [Proxy; 2]) {
     for end in &mut ends {
         for (rank, proxy) in (0..).zip(&proxies) {
             end.add_peer(PeerId(rank), &ProcessName { job: "test".into(), rank });
-            end.peers_mut().set_ways(PeerId(rank), vec![proxy.address()]);
+            end.peers_mut().set_routes(PeerId(rank), vec![proxy.address()]);
         }
     }
     (World::new(ends), proxies)
@@ -236,7 +236,8 @@ fn cuts_and_stalls_lose_and_double_nothing() {
 
 #[test]
 fn cuts_of_one_of_several_streams_lose_and_double_nothing() {
-    let tcp = TcpSettings { streams: 3, piece_bytes: 10_000, stripe_bytes: 100_000, ..patient() };
+    let tcp =
+        TcpSettings { streams: 3, fragment_bytes: 10_000, stripe_bytes: 100_000, ..patient() };
     for seed in 0..6 {
         exchange_with_harm(seed, &tcp, &[Harm::Cut, Harm::Truncate]);
     }
@@ -244,7 +245,8 @@ fn cuts_of_one_of_several_streams_lose_and_double_nothing() {
 
 #[test]
 fn streams_that_overtake_each_other_lose_and_double_nothing() {
-    let tcp = TcpSettings { streams: 4, piece_bytes: 10_000, stripe_bytes: 100_000, ..patient() };
+    let tcp =
+        TcpSettings { streams: 4, fragment_bytes: 10_000, stripe_bytes: 100_000, ..patient() };
     for seed in 0..6 {
         exchange_with_harm(seed, &tcp, &[Harm::Reorder]);
         exchange_with_harm(seed, &tcp, &[Harm::Reorder, Harm::Reorder, Harm::Cut]);

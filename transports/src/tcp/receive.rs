@@ -8,7 +8,7 @@ use mpi_core::port::{Activity, Sink, Token};
 use super::input::{Fault, Listener};
 use super::output::Output;
 use super::peer::{Peer, State};
-use super::record::PieceHead;
+use super::record::FragmentHead;
 use super::stream::{Link, Stream};
 use super::transfer::{self, Arriving, Outbound};
 use super::{Event, KEY_GUEST, KEY_LISTENER, KEY_SEEK, KEY_SERVER, READ_BYTES, StreamId, Tcp};
@@ -58,14 +58,18 @@ impl<S: Sink> Listener for Ears<'_, S> {
         self.sink.landed(self.id.peer, token);
     }
 
-    fn piece(&mut self, head: &PieceHead, len: u64) -> Result<Option<Unpacker>, &'static str> {
+    fn fragment(
+        &mut self,
+        head: &FragmentHead,
+        len: u64,
+    ) -> Result<Option<Unpacker>, &'static str> {
         let Ears { id, sink, arriving, .. } = self;
         let landing = || sink.begin(id.peer, &head.header, head.total);
-        transfer::begin_piece(arriving, id.stream, head, len, landing)
+        transfer::begin_fragment(arriving, id.stream, head, len, landing)
     }
 
-    fn piece_done(&mut self, id: u64) -> Result<(), &'static str> {
-        if let Some(wanted) = transfer::end_piece(self.arriving, self.id.stream, id)? {
+    fn fragment_done(&mut self, id: u64) -> Result<(), &'static str> {
+        if let Some(wanted) = transfer::end_fragment(self.arriving, self.id.stream, id)? {
             if let Some(token) = wanted {
                 self.sink.landed(self.id.peer, token);
             }

@@ -7,20 +7,20 @@
 //! of a front that may have been changed. Where streams are sealed ([`super::seal`]), a tag follows
 //! the head and each part.
 //!
-//! A frame's front is the core's header. A piece's is a [`PieceHead`], so that each piece says by
-//! itself where it belongs: pieces of one message may take any streams in any order, and the last
+//! A frame's front is the core's header. A fragment's is a [`FragmentHead`], so that each fragment says by
+//! itself where it belongs: fragments of one message may take any streams in any order, and the last
 //! one to come ends the transfer; a finish can therefore not overtake the data that it is about
 //! (paper 000, §4.2).
 
 use mpi_core::header::HEADER_BYTES;
 
 use crate::fields::word;
-pub(super) use crate::piece::{PIECE_BYTES, PieceHead};
+pub(super) use crate::fragment::{FRAGMENT_BYTES, FragmentHead};
 
 /// Bytes of a record's head.
 pub(super) const RECORD_BYTES: usize = 16;
 
-/// Frames with a body from this length on are long records, as all pieces are.
+/// Frames with a body from this length on are long records, as all fragments are.
 pub(super) const LONG_BYTES: usize = 2 << 10;
 
 /// What a record is. Wire codes, fixed by version 2 of the hello.
@@ -29,8 +29,8 @@ pub(super) const LONG_BYTES: usize = 2 << 10;
 pub(super) enum Kind {
     /// A frame of the core.
     Frame = 1,
-    /// A piece of a large message.
-    Piece = 2,
+    /// A fragment of a large message.
+    Fragment = 2,
     /// Nothing but the acknowledgement in the head.
     Ack = 3,
     /// The sender wants an acknowledgement now.
@@ -54,7 +54,7 @@ impl Record {
     /// Whether front and body are two parts.
     #[inline]
     pub(super) fn is_long(&self) -> bool {
-        self.kind == Kind::Piece
+        self.kind == Kind::Fragment
             || self.kind == Kind::Frame && self.len as usize >= HEADER_BYTES + LONG_BYTES
     }
 
@@ -79,7 +79,7 @@ impl Record {
         let size = len as usize;
         let (kind, fits) = match code {
             1 => (Kind::Frame, (HEADER_BYTES..=HEADER_BYTES + frame_max).contains(&size)),
-            2 => (Kind::Piece, size >= PIECE_BYTES),
+            2 => (Kind::Fragment, size >= FRAGMENT_BYTES),
             3 => (Kind::Ack, size == 0),
             4 => (Kind::Ping, size == 0),
             5 => (Kind::Bye, size == 0),
@@ -100,11 +100,11 @@ mod tests {
     proptest! {
         #[test]
         fn heads_come_back(len in 0u32..70_000, ack: u64) {
-            let kind = if len == 0 { Kind::Ack } else { Kind::Piece };
+            let kind = if len == 0 { Kind::Ack } else { Kind::Fragment };
             let record = Record { len, kind, ack };
             let read = Record::from_bytes(&record.to_bytes(), 1000);
             match len as usize {
-                0 | PIECE_BYTES.. => prop_assert_eq!(read, Ok(record)),
+                0 | FRAGMENT_BYTES.. => prop_assert_eq!(read, Ok(record)),
                 _ => prop_assert!(read.is_err()),
             }
         }
@@ -112,7 +112,7 @@ mod tests {
         #[test]
         fn noise_is_refused_or_within_bounds(bytes: [u8; RECORD_BYTES], max in 0usize..9000) {
             if let Ok(record) = Record::from_bytes(&bytes, max) {
-                prop_assert!(record.kind == Kind::Piece
+                prop_assert!(record.kind == Kind::Fragment
                     || record.len as usize <= max + HEADER_BYTES);
             }
         }

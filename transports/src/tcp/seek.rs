@@ -89,7 +89,7 @@ pub(super) struct Seek {
     /// How long an attempt may take here.
     attempt_max: Duration,
     /// How many addresses have had their turn in this round.
-    next_way: usize,
+    next_route: usize,
     next_at: Instant,
     pause: Duration,
     /// When it was looked at last, and how long by then nothing of the peer had been reached.
@@ -109,7 +109,7 @@ impl Seek {
             attempts,
             stream,
             attempt_max,
-            next_way: 0,
+            next_route: 0,
             next_at,
             pause,
             looked_at,
@@ -127,21 +127,21 @@ impl Seek {
         self.missed
     }
 
-    /// The next address to try, of `ways`, if its time has come.
-    pub(super) fn next_way(&mut self, ways: usize, now: Instant) -> Option<usize> {
+    /// The next address to try, of `routes`, if its time has come.
+    pub(super) fn next_route(&mut self, routes: usize, now: Instant) -> Option<usize> {
         if now < self.next_at || self.has_greeted() {
             return None;
         }
-        while self.next_way < ways {
-            let way = (self.stream + self.next_way) % ways;
-            self.next_way += 1;
+        while self.next_route < routes {
+            let way = (self.stream + self.next_route) % routes;
+            self.next_route += 1;
             if self.attempts.iter().all(|attempt| attempt.way != way) {
                 self.next_at = now + HEAD_START;
                 return Some(way);
             }
         }
         // The round is over without success; the next begins after a pause.
-        self.next_way = 0;
+        self.next_route = 0;
         self.rest(now);
         None
     }
@@ -172,12 +172,12 @@ impl Seek {
     }
 
     /// Each of the peer's addresses, and what it answered.
-    pub(super) fn tell(&self, ways: &[SocketAddr]) -> String {
+    pub(super) fn tell(&self, routes: &[SocketAddr]) -> String {
         let one = |(number, way): (usize, &SocketAddr)| {
             let answer = self.answers.get(&number).map_or("no answer", String::as_str);
             format!("{way} ({answer})")
         };
-        ways.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+        routes.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether a hello is on its way on one of the attempts.
@@ -224,10 +224,10 @@ mod tests {
         for stream in 0..5 {
             let mut seek = Seek::from(stream, HEAD_START * 100, start);
             let tried: Vec<usize> =
-                (0..3).filter_map(|turn| seek.next_way(3, start + HEAD_START * turn)).collect();
+                (0..3).filter_map(|turn| seek.next_route(3, start + HEAD_START * turn)).collect();
             let first = stream as usize;
             assert_eq!(tried, [first % 3, (first + 1) % 3, (first + 2) % 3]);
-            assert_eq!(seek.next_way(3, start + HEAD_START * 3), None, "the round is over");
+            assert_eq!(seek.next_route(3, start + HEAD_START * 3), None, "the round is over");
         }
     }
 }

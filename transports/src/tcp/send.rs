@@ -14,7 +14,7 @@ use super::{DATAGRAM, StreamId, Tcp};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;
 
-/// Pieces of large messages join a call of the kernel until it has so many bytes.
+/// Fragments of large messages join a call of the kernel until it has so many bytes.
 const WRITE_BYTES: u64 = 256 << 10;
 /// Calls of the kernel for one stream before others get their turn.
 const WRITES: usize = 4;
@@ -88,7 +88,7 @@ impl Tcp {
         }
         let tcp = &self.config.tcp;
         to.want_streams(tcp.streams, &self.config, &self.job);
-        let cut = (tcp.streams, tcp.stripe_bytes, tcp.piece_bytes);
+        let cut = (tcp.streams, tcp.stripe_bytes, tcp.fragment_bytes);
         let streams = to.leaving.add(header, source, token, cut);
         for stream in streams {
             self.push_on(StreamId { peer, stream });
@@ -130,10 +130,10 @@ impl Tcp {
             if stream.is_mute || !stream.is_open() {
                 return;
             }
-            let pieces = self.config.tcp.piece_bytes;
+            let fragments = self.config.tcp.fragment_bytes;
             let stream = &mut peer.streams[id.stream as usize];
             while stream.output.unsent() < WRITE_BYTES
-                && peer.leaving.push_piece(id.stream, stream, pieces)
+                && peer.leaving.push_fragment(id.stream, stream, fragments)
             {}
             let count = stream.output.fill(&mut runs);
             if count == 0 {
@@ -220,20 +220,20 @@ impl Tcp {
         all_left
     }
 
-    /// Says farewell on every stream, unless that is done.
+    /// Says goodbye on every stream, unless that is done.
     pub fn leave(&mut self) {
         if !std::mem::replace(&mut self.leaves, true) {
             self.peers.open_streams().into_iter().for_each(|id| self.say(id, Kind::Bye));
         }
     }
 
-    /// Whether the kernels of all peers have the farewells. Until then the sockets stay: one that is closed answers
-    /// what still comes with a reset, and the peer would never hear the farewell, had it been lost on the way.
+    /// Whether the kernels of all peers have the goodbyes. Until then the sockets stay: one that is closed answers
+    /// what still comes with a reset, and the peer would never hear the goodbye, had it been lost on the way.
     pub fn has_left(&self) -> bool {
         let up = self.peers.all().filter(|peer| peer.state == State::Up);
         up.flat_map(|peer| &peer.streams).all(|stream| match &stream.link {
             Link::Open(socket) => stream.output.is_sent() && socket.is_acknowledged(),
-            // Who has never been connected waits for no farewell.
+            // Who has never been connected waits for no goodbye.
             Link::Seeking(_) => stream.epoch == 0,
             Link::Idle => true,
         })

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use mpi_core::port::PeerId;
 
-use super::doors::Doors;
 use super::hello::{self, Answer, HELLO_BYTES, Hello, Nonce, Secret, Welcome};
+use super::listen_sockets::ListenSockets;
 use super::net::{Epoll, Socket};
 use super::{KEY_LISTENER, KEY_SERVER, StreamId, Tcp, crowd, guest, seek};
 use crate::ring_order::Connects;
@@ -50,7 +50,7 @@ pub struct Server {
 
 /// What the thread knows.
 struct Clerk {
-    doors: Doors,
+    listen_sockets: ListenSockets,
     secret: Secret,
     job: [u8; 32],
     rank: u32,
@@ -88,7 +88,7 @@ impl Caller {
 impl Clerk {
     fn serve(mut self) -> io::Result<()> {
         let epoll = Epoll::new()?;
-        self.doors.watch(&epoll)?;
+        self.listen_sockets.watch(&epoll)?;
         while self.left > 0 && !self.stop.load(Ordering::Acquire) {
             wait::until_readable([Some(epoll.as_fd())], SLEEP_MAX)?;
             let mut news = Vec::new();
@@ -107,7 +107,7 @@ impl Clerk {
     /// Takes the connections that have come, and challenges those who made them; where there are
     /// too many (`crowd`) others go, once they have been heard.
     fn accept(&mut self, epoll: &Epoll) -> io::Result<()> {
-        while let Some((socket, from)) = self.doors.accept()? {
+        while let Some((socket, from)) = self.listen_sockets.accept()? {
             let sources: Vec<IpAddr> =
                 self.callers.values().map(|caller| crowd::source(caller.from)).collect();
             let goes = crowd::who_goes(&sources, crowd::source(from), self.ranks);
@@ -185,7 +185,7 @@ impl Tcp {
         let own = self.config.rank;
         let higher = peers.iter().filter(|peer| self.peers[**peer].rank > own);
         let clerk = Clerk {
-            doors: self.doors.share()?,
+            listen_sockets: self.listen_sockets.share()?,
             secret: self.config.secret,
             job: self.job,
             rank: own,
@@ -197,7 +197,7 @@ impl Tcp {
             bell: theirs,
             stop: Arc::clone(&stop),
         };
-        self.doors.unwatch(&self.epoll)?;
+        self.listen_sockets.unwatch(&self.epoll)?;
         let thread = std::thread::Builder::new()
             .name("ferrite-accept".into())
             .spawn(move || clerk.serve())?;
@@ -234,7 +234,7 @@ impl Tcp {
             if !matches!(thread.join(), Ok(Ok(()))) {
                 tracing::warn!("the thread that accepted connections has failed");
             }
-            if let Err(error) = self.doors.watch(&self.epoll) {
+            if let Err(error) = self.listen_sockets.watch(&self.epoll) {
                 tracing::warn!(%error, "nobody can connect to this process any more");
             }
         }

@@ -22,9 +22,9 @@ pub struct TcpSettings {
     /// Bytes of small frames to one peer that may be on their way: they are kept until the peer
     /// has them.
     pub window_bytes: u32,
-    /// Large messages are cut into pieces of so many bytes, between which small ones pass.
-    pub piece_bytes: u32,
-    /// From this many bytes on the pieces of one message go over all streams; a shorter one goes
+    /// Large messages are cut into fragments of so many bytes, between which small ones pass.
+    pub fragment_bytes: u32,
+    /// From this many bytes on the fragments of one message go over all streams; a shorter one goes
     /// over one of them, in turn.
     pub stripe_bytes: u64,
     /// Bytes of the kernel's buffers for a connection; 0 leaves them to the kernel.
@@ -44,7 +44,7 @@ impl From<&Settings> for TcpSettings {
             streams: settings.tcp_streams,
             eager_bytes: narrow(settings.tcp_eager_bytes),
             window_bytes: narrow(settings.tcp_window_bytes),
-            piece_bytes: narrow(settings.tcp_piece_bytes),
+            fragment_bytes: narrow(settings.tcp_fragment_bytes),
             stripe_bytes: settings.tcp_stripe_bytes,
             socket_bytes: narrow(settings.tcp_socket_bytes),
             patience: settings.tcp_patience,
@@ -79,7 +79,7 @@ impl TcpSettings {
     /// A value is out of its bounds, in a sentence.
     pub(super) fn checked(mut self) -> Result<TcpSettings, String> {
         within("FERRITE_TCP_STREAMS", self.streams, 1..=STREAMS_MAX)?;
-        within("FERRITE_TCP_PIECE_BYTES", self.piece_bytes, 4 << 10..=1 << 30)?;
+        within("FERRITE_TCP_FRAGMENT_BYTES", self.fragment_bytes, 4 << 10..=1 << 30)?;
         within("FERRITE_TCP_WINDOW_BYTES", self.window_bytes, 16 << 10..=1 << 30)?;
         self.eager_bytes = self.eager_bytes.clamp(INLINE_BYTES as u32, self.window_bytes / 4);
         Ok(self)
@@ -98,8 +98,8 @@ mod tests {
             (TcpSettings { streams: 0, ..good.clone() }, "STREAMS is 0 and has to be from 1 to 16"),
             (TcpSettings { streams: 17, ..good.clone() }, "FERRITE_TCP_STREAMS is 17 "),
             (
-                TcpSettings { piece_bytes: 1, ..good.clone() },
-                "PIECE_BYTES is 1 and has to be from 4096 ",
+                TcpSettings { fragment_bytes: 1, ..good.clone() },
+                "FRAGMENT_BYTES is 1 and has to be from 4096 ",
             ),
             (
                 TcpSettings { window_bytes: 0, ..good.clone() },

@@ -89,7 +89,7 @@ pub(super) struct Net {
     weather: Weather,
     base: Instant,
     time: Duration,
-    doors: BTreeMap<SocketAddr, VecDeque<usize>>,
+    listen_sockets: BTreeMap<SocketAddr, VecDeque<usize>>,
     next_port: u16,
     /// Where those who connect now come from.
     source: SocketAddr,
@@ -117,7 +117,7 @@ impl Sim {
             weather,
             base: Instant::now(),
             time: Duration::ZERO,
-            doors: BTreeMap::new(),
+            listen_sockets: BTreeMap::new(),
             next_port: 1000,
             source: HOME,
             barred_until: Duration::ZERO,
@@ -239,7 +239,7 @@ impl Net {
             again *= 2;
         }
         let number = self.connections.len();
-        let refused = !self.doors.contains_key(&to);
+        let refused = !self.listen_sockets.contains_key(&to);
         self.connections.push(Connection {
             from: self.source,
             open_at: self.time + way,
@@ -247,7 +247,7 @@ impl Net {
             cut_at: None,
             pipes: Default::default(),
         });
-        if let Some(queue) = self.doors.get_mut(&to) {
+        if let Some(queue) = self.listen_sockets.get_mut(&to) {
             queue.push_back(number);
         }
         self.note("connect", number, 0);
@@ -256,7 +256,7 @@ impl Net {
 
     pub(super) fn accept(&mut self, at: SocketAddr) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
         let (time, connections) = (self.time, &self.connections);
-        let queue = self.doors.get_mut(&at).ok_or_else(gone)?;
+        let queue = self.listen_sockets.get_mut(&at).ok_or_else(gone)?;
         let Some(place) = queue.iter().position(|number| connections[*number].open_at <= time)
         else {
             return Ok(None);
@@ -351,7 +351,7 @@ impl Net {
         match what {
             What::Listener(at) => {
                 let waits = |number: &usize| self.connections[*number].open_at <= self.time;
-                (self.doors.get(&at).is_some_and(|queue| queue.iter().any(waits)), false)
+                (self.listen_sockets.get(&at).is_some_and(|queue| queue.iter().any(waits)), false)
             }
             What::End(number, side) => {
                 let connection = &self.connections[number];
@@ -391,7 +391,7 @@ impl Net {
             watch.keys.remove(&serial);
         }
         match what {
-            What::Listener(at) => drop(self.doors.remove(&at)),
+            What::Listener(at) => drop(self.listen_sockets.remove(&at)),
             What::End(number, side) => {
                 let pipes = &mut self.connections[number].pipes;
                 pipes[side].ended = true;
@@ -405,7 +405,7 @@ impl Net {
             at.set_port(self.next_port);
             self.next_port += 1;
         }
-        self.doors.insert(at, VecDeque::new());
+        self.listen_sockets.insert(at, VecDeque::new());
         Ok((self.name(What::Listener(at))?, at))
     }
 

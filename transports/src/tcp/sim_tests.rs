@@ -40,7 +40,7 @@ fn meets_all_requirements_under_delay() {
 fn meets_all_requirements_under_loss() {
     for seed in seeds(3) {
         let _sim = Sim::begin(seed, Weather { lose: 0.01, ..FAIR });
-        let tcp = TcpSettings { streams: 1 + seed as u32 % 3, piece_bytes: 40_000, ..small() };
+        let tcp = TcpSettings { streams: 1 + seed as u32 % 3, fragment_bytes: 40_000, ..small() };
         check(|| world(2, &tcp));
     }
 }
@@ -60,8 +60,8 @@ fn meets_all_requirements_while_bytes_are_changed() {
     for seed in seeds(3) {
         let _sim = Sim::begin(seed, Weather { lose: 0.002, alter: 0.03, ..FAIR });
         let security = if seed.is_multiple_of(2) { TcpSecurity::Tag } else { TcpSecurity::Encrypt };
-        let (streams, piece_bytes) = (1 + seed as u32 % 2, 40_000);
-        check(|| world(2, &TcpSettings { security, streams, piece_bytes, ..small() }));
+        let (streams, fragment_bytes) = (1 + seed as u32 % 2, 40_000);
+        check(|| world(2, &TcpSettings { security, streams, fragment_bytes, ..small() }));
     }
 }
 
@@ -109,8 +109,8 @@ fn who_did_not_look_blames_nobody() {
     let sim = Sim::begin(1, FAIR);
     let mut ends = world(2, &tcp);
     // The first address leads nowhere.
-    let ways = [1, ends[1].card().port].map(|port| ([127, 0, 0, 1], port).into());
-    ends[0].peers_mut().set_ways(PeerId(1), ways.into());
+    let routes = [1, ends[1].card().port].map(|port| ([127, 0, 0, 1], port).into());
+    ends[0].peers_mut().set_routes(PeerId(1), routes.into());
     let mut world = World::new(ends);
     let header = Header { kind: FrameKind::Eager as u8, ..Header::default() };
     world.send(0, 1, &header, b"hello");
@@ -153,7 +153,7 @@ fn who_leaves_makes_a_broken_connection_again_first() {
 
 /// Who still sends when the other is gone has that answered by a reset: by then it knows that the other has left.
 #[test]
-fn a_farewell_that_is_lost_on_its_way_is_said_again_before_its_sender_is_gone() {
+fn a_goodbye_that_is_lost_on_its_way_is_said_again_before_its_sender_is_gone() {
     for seed in seeds(20) {
         let sim = Sim::begin(seed, FAIR);
         let mut world = World::new(world(2, &TcpSettings { streams: 2, ..small() }));
@@ -181,9 +181,9 @@ fn a_farewell_that_is_lost_on_its_way_is_said_again_before_its_sender_is_gone() 
     }
 }
 
-/// Who hears the farewell ends the connection, without one of its own.
+/// Who hears the goodbye ends the connection, without one of its own.
 #[test]
-fn who_has_said_farewell_looks_for_nobody_any_more() {
+fn who_has_said_goodbye_looks_for_nobody_any_more() {
     let sim = Sim::begin(1, FAIR);
     let mut world = World::new(world(2, &small()));
     world.send(0, 1, &Header { kind: FrameKind::Eager as u8, ..Header::default() }, b"hello");
@@ -249,7 +249,7 @@ fn look(end: &mut Tcp, sink: &mut Recorder) {
     end.poll(sink);
 }
 
-/// Ranks that call `MPI_Test` between two pieces of work meet, whoever of them looks seldom.
+/// Ranks that call `MPI_Test` between two work requests meet, whoever of them looks seldom.
 #[test]
 fn who_looks_seldom_reaches_others_and_is_reached() {
     const WORK: Duration = Duration::from_secs(12);
@@ -413,8 +413,10 @@ fn storm(seed: u64) -> Wreck {
     let weather = Weather { lose: 0.01, cut: 0.02, alter: 0.005, buffer: 20_000, ..FAIR };
     let sim = Sim::begin(seed, weather);
     let security = if seed.is_multiple_of(2) { TcpSecurity::Tag } else { TcpSecurity::Encrypt };
-    let mut world =
-        World::new(world(3, &TcpSettings { streams: 2, piece_bytes: 20_000, security, ..small() }));
+    let mut world = World::new(world(
+        3,
+        &TcpSettings { streams: 2, fragment_bytes: 20_000, security, ..small() },
+    ));
     let source = pattern(seed, 300_000);
     let mut target = vec![0; source.len()];
     let to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), target.len() as u64);

@@ -107,7 +107,7 @@ fn a_hello_that_comes_too_late_costs_no_peer() {
         let mut sink = Recorder::default();
         let end = &mut ends[0];
         // Nobody listens there: the peer is this test.
-        end.peers_mut().set_ways(PeerId(1), vec![SocketAddr::from(([127, 0, 0, 1], 1))]);
+        end.peers_mut().set_routes(PeerId(1), vec![SocketAddr::from(([127, 0, 0, 1], 1))]);
         let body = || mpi_core::port::Body::Bytes((&b"hello"[..]).into());
         let (mut late, late_nonce) = knock(end, &mut sink);
         let (mut first, nonce) = knock(end, &mut sink);
@@ -161,7 +161,7 @@ fn a_peer_with_another_secret_is_told_nothing_and_given_up() {
     ends[1] = Tcp::new(wrong).unwrap();
     let at = SocketAddr::from(([127, 0, 0, 1], ends[0].card().port));
     ends[1].add_peer(PeerId(0), &ProcessName { job: "test".into(), rank: 0 });
-    ends[1].peers_mut().set_ways(PeerId(0), vec![at]);
+    ends[1].peers_mut().set_routes(PeerId(0), vec![at]);
     let mut sinks = [Recorder::default(), Recorder::default()];
     let _ = ends[1].send(PeerId(0), &header(), mpi_core::port::Body::Bytes((&b"x"[..]).into()));
     while ends[0].counters().strangers < 3 {

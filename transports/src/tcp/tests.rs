@@ -33,7 +33,8 @@ pub(super) fn world(size: u32, tcp: &TcpSettings) -> Vec<Tcp> {
     for end in &mut ends {
         for (rank, port) in (0..size).zip(&ports) {
             end.add_peer(PeerId(rank), &ProcessName { job: "test".into(), rank });
-            end.peers_mut().set_ways(PeerId(rank), vec![SocketAddr::from(([127, 0, 0, 1], *port))]);
+            end.peers_mut()
+                .set_routes(PeerId(rank), vec![SocketAddr::from(([127, 0, 0, 1], *port))]);
         }
     }
     ends
@@ -45,8 +46,8 @@ fn meets_all_requirements() {
 }
 
 #[test]
-fn meets_all_requirements_with_several_streams_and_small_pieces() {
-    let tcp = TcpSettings { streams: 3, piece_bytes: 4096, stripe_bytes: 100_000, ..small() };
+fn meets_all_requirements_with_several_streams_and_small_fragments() {
+    let tcp = TcpSettings { streams: 3, fragment_bytes: 4096, stripe_bytes: 100_000, ..small() };
     check(|| world(2, &tcp));
 }
 
@@ -117,7 +118,7 @@ fn who_hears_nothing_any_more_has_lost_everybody() {
 /// Who has ended its last session is there, but does not look any more.
 #[test]
 fn who_falls_silent_keeps_nobody_from_ending() {
-    let tcp = TcpSettings { streams: 2, piece_bytes: 4096, stripe_bytes: 20_000, ..small() };
+    let tcp = TcpSettings { streams: 2, fragment_bytes: 4096, stripe_bytes: 20_000, ..small() };
     let mut world = World::new(world(2, &tcp));
     let source = pattern(1, 90_000);
     let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
@@ -148,7 +149,7 @@ fn who_falls_silent_keeps_nobody_from_ending() {
 
 /// The kernel takes all of a message of medium length at once, whichever stream is first.
 #[test]
-fn a_message_that_makes_short_pieces_is_cut_evenly() {
+fn a_message_that_makes_short_fragments_is_cut_evenly() {
     let tcp = TcpSettings { streams: 3, stripe_bytes: 20_000, ..small() };
     let mut world = World::new(world(2, &tcp));
     for total in [20_000, 90_001] {
@@ -173,10 +174,10 @@ fn a_message_that_makes_short_pieces_is_cut_evenly() {
     );
 }
 
-/// The last acknowledgements of a large message come on all its streams, before a farewell on each.
+/// The last acknowledgements of a large message come on all its streams, before a goodbye on each.
 #[test]
 fn who_leaves_is_heard_to_the_end_on_every_stream() {
-    let tcp = TcpSettings { streams: 3, piece_bytes: 4096, stripe_bytes: 20_000, ..small() };
+    let tcp = TcpSettings { streams: 3, fragment_bytes: 4096, stripe_bytes: 20_000, ..small() };
     let mut world = World::new(world(2, &tcp));
     let source = pattern(1, 90_000);
     let mut target = vec![0; source.len()];

@@ -1,8 +1,8 @@
-//! Large messages: cut into pieces on the way out, put together on the way in.
+//! Large messages: cut into fragments on the way out, put together on the way in.
 //!
 //! A message short of the stripe limit takes one stream, each the next in turn (paper 000, §4.2);
-//! a longer one is striped: evenly, a piece for each stream, if that makes no piece longer than
-//! pieces are, or else whichever stream has sent all it had takes its next piece. The memory of a
+//! a longer one is striped: evenly, a fragment for each stream, if that makes no fragment longer than
+//! fragments are, or else whichever stream has sent all it had takes its next fragment. The memory of a
 //! message belongs to its transfer until the peer has acknowledged its last byte, since a broken
 //! connection may have to send any of it again.
 
@@ -11,7 +11,7 @@ use mpi_core::header::Header;
 use mpi_core::port::{Landing, Token};
 
 use super::coverage::Coverage;
-use super::record::{Kind, PieceHead};
+use super::record::{FragmentHead, Kind};
 use super::stream::Stream;
 
 /// A message on its way to a peer.
@@ -22,11 +22,11 @@ struct Leaving {
     token: Token,
     total: u64,
     at: u64,
-    /// Pieces that are not acknowledged.
-    pieces: u32,
+    /// Fragments that are not acknowledged.
+    fragments: u32,
     /// The stream that carries it, unless all do.
     stream: Option<u32>,
-    /// Bytes of each stream's piece, if it is cut evenly.
+    /// Bytes of each stream's fragment, if it is cut evenly.
     share: Option<u32>,
     /// The streams that have had theirs, by bits.
     served: u32,
@@ -69,7 +69,7 @@ impl Outbound {
         header: &Header,
         source: Packer,
         token: Token,
-        (streams, stripe, piece): (u32, u64, u32),
+        (streams, stripe, fragment): (u32, u64, u32),
     ) -> std::ops::Range<u32> {
         let total = source.remaining();
         let stream = (total < stripe).then_some(self.turn % streams);
@@ -77,12 +77,12 @@ impl Outbound {
             self.turn = self.turn.wrapping_add(1);
         }
         let share = total.div_ceil(streams.into()).next_multiple_of(64);
-        let even = stream.is_none() && total > 0 && share <= piece.into();
+        let even = stream.is_none() && total > 0 && share <= fragment.into();
         let share = even.then_some(share as u32);
         let id = self.next;
         self.next += 1;
         let header = *header;
-        let (at, pieces, served, begun) = (0, 0, 0, false);
+        let (at, fragments, served, begun) = (0, 0, 0, false);
         self.all.push(Leaving {
             id,
             header,
@@ -90,7 +90,7 @@ impl Outbound {
             token,
             total,
             at,
-            pieces,
+            fragments,
             stream,
             share,
             served,
@@ -99,8 +99,13 @@ impl Outbound {
         stream.map_or(0..streams, |one| one..one + 1)
     }
 
-    /// Puts the next piece that the stream with this number may carry on it; whether there was one.
-    pub(super) fn push_piece(&mut self, stream: u32, to: &mut Stream, piece_bytes: u32) -> bool {
+    /// Puts the next fragment that the stream with this number may carry on it; whether there was one.
+    pub(super) fn push_fragment(
+        &mut self,
+        stream: u32,
+        to: &mut Stream,
+        fragment_bytes: u32,
+    ) -> bool {
         let mine = |leaving: &Leaving| {
             leaving.stream.is_none_or(|one| one == stream)
                 && (leaving.share.is_none() || leaving.served & (1 << stream) == 0)
@@ -109,7 +114,7 @@ impl Outbound {
         let Some(place) = self.all.iter().position(mine) else { return false };
         let leaving = &mut self.all[place];
         leaving.served |= 1 << stream;
-        leaving.push_piece(to, leaving.share.unwrap_or(piece_bytes));
+        leaving.push_fragment(to, leaving.share.unwrap_or(fragment_bytes));
         // Transfers take turns.
         let last = self.all.len() - 1;
         if place < last {
@@ -118,26 +123,27 @@ impl Outbound {
         true
     }
 
-    /// A piece of transfer `id` is with the peer; the token of a transfer of which that was the
+    /// A fragment of transfer `id` is with the peer; the token of a transfer of which that was the
     /// last.
     pub(super) fn released(&mut self, id: u64) -> Option<Token> {
         let place = self.all.iter().position(|one| one.id == id)?;
         let one = &mut self.all[place];
-        one.pieces -= 1;
-        let is_over = one.pieces == 0 && one.source.remaining() == 0;
+        one.fragments -= 1;
+        let is_over = one.fragments == 0 && one.source.remaining() == 0;
         is_over.then(|| self.all.remove(place).token)
     }
 }
 
 impl Leaving {
-    fn push_piece(&mut self, stream: &mut Stream, piece_bytes: u32) {
-        let len = self.source.remaining().min(piece_bytes.into()) as usize;
-        let head = PieceHead { header: self.header, id: self.id, total: self.total, at: self.at };
+    fn push_fragment(&mut self, stream: &mut Stream, fragment_bytes: u32) {
+        let len = self.source.remaining().min(fragment_bytes.into()) as usize;
+        let head =
+            FragmentHead { header: self.header, id: self.id, total: self.total, at: self.at };
         let ack = stream.tell();
-        stream.output.push_front(Kind::Piece, ack, head.to_bytes(), len);
+        stream.output.push_front(Kind::Fragment, ack, head.to_bytes(), len);
         self.begun = true;
         self.at += len as u64;
-        self.pieces += 1;
+        self.fragments += 1;
         match self.source.as_contiguous() {
             Some((at, _)) if len > 0 && !stream.output.encrypts() => {
                 self.source.skip(len as u64);
@@ -156,23 +162,23 @@ impl Leaving {
 }
 
 impl Arriving {
-    /// The transfer that a first piece begins, once the sink has said where it goes.
-    fn new(head: &PieceHead, landing: Landing) -> Arriving {
+    /// The transfer that a first fragment begins, once the sink has said where it goes.
+    fn new(head: &FragmentHead, landing: Landing) -> Arriving {
         let token = Token(head.header.context);
         let coverage = Coverage::default();
         Arriving { id: head.id, token, total: head.total, coverage, landing }
     }
 
-    /// Where a piece of `len` bytes goes that begins on a stream. No other piece may be for its
+    /// Where a fragment of `len` bytes goes that begins on a stream. No other fragment may be for its
     /// bytes.
     fn place(
         &mut self,
         stream: u32,
-        head: &PieceHead,
+        head: &FragmentHead,
         len: u64,
     ) -> Result<Option<Unpacker>, &'static str> {
         if head.total != self.total {
-            return Err("two pieces of it disagree about their message");
+            return Err("two fragments of it disagree about their message");
         }
         self.coverage.begin(stream, head.at..head.at + len)?;
         let Landing::User(to) = &self.landing else { return Ok(None) };
@@ -183,12 +189,12 @@ impl Arriving {
     }
 }
 
-/// A piece of `len` bytes begins on a stream: where it goes. The first one of a message asks where all
+/// A fragment of `len` bytes begins on a stream: where it goes. The first one of a message asks where all
 /// of that is to land.
-pub(super) fn begin_piece(
+pub(super) fn begin_fragment(
     arriving: &mut Vec<Arriving>,
     stream: u32,
-    head: &PieceHead,
+    head: &FragmentHead,
     len: u64,
     landing: impl FnOnce() -> Landing,
 ) -> Result<Option<Unpacker>, &'static str> {
@@ -200,15 +206,15 @@ pub(super) fn begin_piece(
     arriving[place].place(stream, head, len)
 }
 
-/// The piece of transfer `id` that a stream was within has come; a message that is complete, with its
+/// The fragment of transfer `id` that a stream was within has come; a message that is complete, with its
 /// token if somebody wanted it.
-pub(super) fn end_piece(
+pub(super) fn end_fragment(
     arriving: &mut Vec<Arriving>,
     stream: u32,
     id: u64,
 ) -> Result<Option<Option<Token>>, &'static str> {
     let place = arriving.iter().position(|one| one.id == id);
-    let place = place.ok_or("a piece of it belongs to no message")?;
+    let place = place.ok_or("a fragment of it belongs to no message")?;
     let one = &mut arriving[place];
     one.coverage.end(stream)?;
     Ok(one.coverage.is_whole(one.total).then(|| {

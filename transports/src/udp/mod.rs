@@ -1,5 +1,5 @@
 //! UDP: the kernel's datagrams as a carrier of MPI ([`crate::datagrams`]). One socket hears everybody and several
-//! send (`sockets`); trains are cut by the kernel or the card and put together where they arrive.
+//! send (`sockets`); batches are cut by the kernel or the card and put together where they arrive.
 
 mod net;
 mod settings;

@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::sys::epoll::Interest;
-use crate::sys::udp::{TRAIN_BYTES_MAX, TRAIN_MAX};
+use crate::sys::udp::{BATCH_BYTES_MAX, BATCH_MAX};
 
 /// Bytes of headers of UDP and IP.
 const HEADERS: usize = 28;
@@ -42,7 +42,7 @@ pub(crate) struct Weather {
     /// How likely a call finds no room, and no way.
     pub full: f64,
     pub unreachable: f64,
-    /// Whether the card takes trains.
+    /// Whether the card takes batches.
     pub joins: bool,
 }
 
@@ -307,10 +307,10 @@ impl Net {
         if self.chance(weather.unreachable) {
             return failed(libc::ENETUNREACH);
         }
-        let is_train = each > 0;
-        let each = if is_train { each } else { bytes.len() };
-        assert!(bytes.len() <= TRAIN_BYTES_MAX && bytes.len().div_ceil(each.max(1)) <= TRAIN_MAX);
-        if is_train && !weather.joins {
+        let is_batch = each > 0;
+        let each = if is_batch { each } else { bytes.len() };
+        assert!(bytes.len() <= BATCH_BYTES_MAX && bytes.len().div_ceil(each.max(1)) <= BATCH_MAX);
+        if is_batch && !weather.joins {
             return failed(libc::EIO);
         }
         if each + HEADERS > weather.sends {

@@ -11,9 +11,9 @@ use machine::interfaces::{self, Interface};
 
 use super::net::{self, Epoll, Socket, mtu_to};
 use super::{UdpConfig, UdpSettings};
-use crate::datagrams::{Address, BASE_BYTES, Carrier, Fate, Path, Train};
+use crate::datagrams::{Address, BASE_BYTES, Batch, Carrier, Fate, Path};
 use crate::sys::epoll::Interest;
-use crate::sys::udp::TRAIN_BYTES_MAX;
+use crate::sys::udp::BATCH_BYTES_MAX;
 use crate::tcp::Card;
 
 /// Bytes asked for on the way out: a window of a fast network.
@@ -94,7 +94,7 @@ impl Sockets {
             is_refused: false,
             full: 0,
             watched: 0,
-            buffer: vec![0; TRAIN_BYTES_MAX].into_boxed_slice(),
+            buffer: vec![0; BATCH_BYTES_MAX].into_boxed_slice(),
             epoll,
             own,
             card: Card::new(all[0].port()?, told, *route),
@@ -134,7 +134,7 @@ impl Carrier for Sockets {
         self.card.to_text()
     }
 
-    fn ways(
+    fn routes(
         &mut self,
         _: Option<u32>,
         card: &str,
@@ -145,7 +145,7 @@ impl Carrier for Sockets {
         // Ranks that were told interfaces hear there alone, also those of one host.
         Ok(match is_here && self.is_told {
             true => card.told(),
-            false => card.ways(&self.own, is_here),
+            false => card.routes(&self.own, is_here),
         })
     }
 
@@ -159,12 +159,12 @@ impl Carrier for Sockets {
     }
 
     #[inline]
-    unsafe fn send(&mut self, to: SocketAddr, train: &Train) -> Fate {
-        let Some(part) = train.next(self.joins && !self.is_refused) else { return Fate::Sent(0) };
+    unsafe fn send(&mut self, to: SocketAddr, batch: &Batch) -> Fate {
+        let Some(part) = batch.next(self.joins && !self.is_refused) else { return Fate::Sent(0) };
         let turn = self.turn;
         let socket = &self.all[turn];
         // SAFETY: by the caller's promise.
-        let sent = unsafe { socket.send(to, train.runs(part.runs), part.each) };
+        let sent = unsafe { socket.send(to, batch.runs(part.runs), part.each) };
         self.turn = (turn + 1) % self.all.len();
         match sent {
             Ok(true) => {
@@ -189,7 +189,7 @@ impl Carrier for Sockets {
                 // A rule of this host's firewall, or a refusal that an earlier datagram met: it counts as
                 // lost on its way.
                 Some(libc::EPERM | libc::ECONNREFUSED) => Fate::Sent(part.count),
-                _ => Fate::NoWay(error),
+                _ => Fate::Unreachable(error),
             },
         }
     }
@@ -287,7 +287,7 @@ mod tests {
         let mut end =
             Udp::new(config(0, UdpSettings { sockets: 2, ..UdpSettings::default() })).unwrap();
         end.add_peer(PeerId(1), &ProcessName { job: "test".into(), rank: 1 });
-        end.set_ways(PeerId(1), vec![(address(1, 0), 7).into()]);
+        end.set_routes(PeerId(1), vec![(address(1, 0), 7).into()]);
         let mut send =
             || end.send(PeerId(1), &Header::default(), Body::Bytes(RawBytes::EMPTY)).unwrap();
         send();

@@ -21,7 +21,7 @@ pub(super) enum State {
     Dead,
 }
 
-/// Pieces of work in a queue pair, from the oldest.
+/// Work requests in a queue pair, from the oldest.
 #[derive(Debug)]
 pub(super) struct Account {
     /// The number of the oldest, and what it is called, if anybody wants to know of its end.

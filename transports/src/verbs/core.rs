@@ -54,7 +54,7 @@ pub(super) struct Core {
     pub(super) begun: Instant,
 }
 
-/// A piece of work, but for where it goes.
+/// A work request, but for where it goes.
 pub(super) enum Kind {
     Send,
     Write(Target, Option<u32>),

@@ -5,6 +5,7 @@
 //! says what queue pairs can do; `meet` connects.
 
 mod address;
+mod address_handles;
 mod bell;
 mod choice;
 mod completions;
@@ -31,7 +32,6 @@ mod table;
 mod trouble;
 mod uc;
 mod ud;
-mod ways;
 
 pub use rc::{Rc, VerbsConfig};
 pub use regions::Region;

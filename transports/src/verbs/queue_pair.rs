@@ -60,7 +60,7 @@ pub(super) struct QueuePair<S: Service> {
 // SAFETY: libibverbs is made for threads: its objects belong to none, and its calls lock.
 unsafe impl<S: Service> Send for QueuePair<S> {}
 
-/// A piece of work on its way into a send queue.
+/// A work request on its way into a send queue.
 pub(super) struct Order {
     pub(super) number: u64,
     pub(super) piece: ibv_sge,

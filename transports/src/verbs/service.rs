@@ -131,7 +131,7 @@ impl Reads for Rc {}
 pub trait Atomics: Connects {}
 impl Atomics for Rc {}
 
-/// Sends to whom each piece of work says.
+/// Sends to whom each work request says.
 pub trait Datagrams: Service {}
 impl Datagrams for Ud {}
 

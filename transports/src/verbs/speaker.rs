@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use rdma_sys::ibv_wc_status;
 
 use super::address::{Address, PortAddress};
+use super::address_handles::AddressHandles;
 use super::choice::Chosen;
 use super::hello::HELLO_MAX;
 use super::meet::Outgoing;
 use super::objects::{BATCH, Channel, Cq, Pd};
 use super::pool::Pool;
 use super::queue_pair::{Order, Plan, QueuePair, Ud};
-use super::ways::Ways;
 
 /// Datagrams that can be heard, and said, at the same time.
 const HEARD: usize = 128;
@@ -34,7 +34,7 @@ const MEMORY: usize = SAID_AT + SAID * HELLO_MAX;
 pub(super) struct Speaker {
     queue_pair: QueuePair<Ud>,
     cq: Arc<Cq>,
-    ways: Ways,
+    address_handles: AddressHandles,
     chosen: Chosen,
     /// Places of datagrams that are being sent.
     said: [bool; SAID],
@@ -58,7 +58,7 @@ impl Speaker {
         let speaker = Speaker {
             queue_pair: QueuePair::<Ud>::new(&plan)?,
             cq,
-            ways: Ways::new(pd, chosen),
+            address_handles: AddressHandles::new(pd, chosen),
             chosen: chosen.clone(),
             said: [false; SAID],
             pool: Pool::new(pd, MEMORY)?,
@@ -101,7 +101,7 @@ impl Speaker {
         let free = self.said.iter().position(|is_said| !is_said);
         let Some(slot) = free.filter(|_| !self.is_mute) else { return Ok(()) };
         let Address { port, queue_pair, qkey } = datagram.to;
-        let way = self.ways.to(port, begun)?;
+        let way = self.address_handles.to(port, begun)?;
         let len = datagram.bytes.len().min(HELLO_MAX);
         let place = SAID_AT + slot * HELLO_MAX;
         // SAFETY: a slot that no datagram uses, within the memory.
@@ -109,7 +109,9 @@ impl Speaker {
         let (piece, number) = (self.pool.piece(place, len), self.number(HEARD + slot));
         let order = Order { number, piece, is_signaled: true, is_inline: false };
         // SAFETY: the slot is kept until it completes or the queue pair is reset, and ways are never taken back.
-        let posted = unsafe { self.queue_pair.send_to(order, self.ways.at(way), queue_pair, qkey) };
+        let posted = unsafe {
+            self.queue_pair.send_to(order, self.address_handles.at(way), queue_pair, qkey)
+        };
         self.said[slot] = posted.is_ok();
         Ok(())
     }

@@ -115,9 +115,9 @@ impl Contestant {
     /// further words are added. Messages go whichever way the library chooses.
     pub(crate) fn launcher(&self, ranks: u32) -> Command {
         let cores = available_parallelism().map_or(1, usize::from);
-        let crowded = ranks as usize > cores;
+        let oversubscribed = ranks as usize > cores;
         // Each rank its core, or each core as many ranks: Intel MPI does that by itself.
-        let bound = !crowded || (ranks as usize).is_multiple_of(cores);
+        let bound = !oversubscribed || (ranks as usize).is_multiple_of(cores);
         let mut command = match self.family {
             Family::Ferrite => self.command("mpirun"),
             _ => self.command("mpiexec"),
@@ -125,11 +125,11 @@ impl Contestant {
         match self.family {
             Family::OpenMpi => {
                 command.args(["--allow-run-as-root", "--mca", "pml", "ob1"]);
-                command.args(crowded.then_some("--oversubscribe"));
+                command.args(oversubscribed.then_some("--oversubscribe"));
                 command.args(["--bind-to", if bound { "core:overload-allowed" } else { "none" }]);
             }
             // Without this, mpirun would leave two ranks on a larger machine where they like.
-            Family::Ferrite if !crowded => drop(command.args(["--bind-to", "core"])),
+            Family::Ferrite if !oversubscribed => drop(command.args(["--bind-to", "core"])),
             Family::Mpich if bound => drop(command.args(["-bind-to", "core"])),
             _ => {}
         }

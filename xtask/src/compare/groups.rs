@@ -144,7 +144,7 @@ fn of_memory() -> Vec<Group> {
         Group { words: bound, ..group("collectives", "collectives", Printed, &[2], &four) },
         Group {
             tests: tests(&["barrier", "allreduce"]),
-            ..group("crowded", "collectives", Printed, &[4, 8], &[8, 1 << 20])
+            ..group("oversubscribed", "collectives", Printed, &[4, 8], &[8, 1 << 20])
         },
         group("imb", "imb", Imb, &[2], &four),
         group("pack", "pack", Printed, &[1], &[4096, 65536, 1 << 20]),

@@ -32,7 +32,7 @@ const PEERS: [&str; 3] = ["mpich", "openmpi", "impi"];
 /// What to compare, and how.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only these groups: latency, cold, rate, bandwidth, cold-bandwidth, collectives, crowded, imb,
+    /// Only these groups: latency, cold, rate, bandwidth, cold-bandwidth, collectives, oversubscribed, imb,
     /// tcp-latency, tcp-bandwidth, udp-latency, udp-bandwidth, pack, startup, memory, idle, floor
     #[arg(long, value_delimiter = ',', value_name = "GROUPS")]
     only: Vec<String>,

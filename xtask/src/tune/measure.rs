@@ -48,7 +48,7 @@ impl Bench {
         };
         let has_ports = |name: &str| {
             !["chain", "ring", "nodes"].contains(&name)
-                && !name.starts_with("board")
+                && !name.starts_with("shared_memory")
                 && !name.contains("doubling")
         };
         let with_ports = |name: &str| -> Vec<String> {

@@ -112,7 +112,7 @@ impl Trial {
             let _ = write!(text, "\n[[{}]]\n{}", self.collective, algorithm(candidate));
             match self.way {
                 // Which there is on one node only.
-                Way::Memory if candidate.starts_with("board") => {}
+                Way::Memory if candidate.starts_with("shared_memory") => {}
                 Way::Memory => text += &format!("min_ranks_per_node = {}\n", fewer + 1),
                 Way::Tcp => text += "max_ranks_per_node = 1\n",
                 Way::Nodes(_) | Way::TwoNodes => {}
@@ -155,17 +155,17 @@ mod tests {
 
     #[test]
     fn a_little_is_no_reason_to_change() {
-        let board = ("board", [1.0, 2.0, 3.0]);
+        let segment = ("shared_memory", [1.0, 2.0, 3.0]);
         let other = ("linear", [2.0, 1.96, 3.0]);
-        assert_eq!(trial(Way::Memory, 2, &[board, other]).choices(), [("board", None)]);
+        assert_eq!(trial(Way::Memory, 2, &[segment, other]).choices(), [("shared_memory", None)]);
     }
 
     #[test]
     fn more_ranks_follow_fewer() {
         let one = |ranks, name| trial(Way::Memory, ranks, &[(name, [1.0, 2.0, 3.0])]);
-        let made = text(&[one(8, "linear"), one(2, "board"), one(4, "linear")]);
+        let made = text(&[one(8, "linear"), one(2, "shared_memory"), one(4, "linear")]);
         let (two, more) = made.split_once("[[scatter]]\n").unwrap().1.split_once("\n\n").unwrap();
-        assert_eq!(two, "algorithm = \"board\"\nmax_ranks = 2");
+        assert_eq!(two, "algorithm = \"shared_memory\"\nmax_ranks = 2");
         assert_eq!(more, "[[scatter]]\nalgorithm = \"linear\"\nmin_ranks_per_node = 3\n");
     }
 }

@@ -62,7 +62,7 @@ pub enum Frame {
         text: String,
     },
     /// The same by a rank that only knows of the failure of another one, whose own words count for more.
-    Hearsay {
+    SecondaryError {
         /// The exit status asked for.
         code: i32,
         /// One sentence.
@@ -132,7 +132,7 @@ impl Frame {
             | Frame::FinalizeSeen
             | Frame::RollCallRequest
             | Frame::Dying { .. } => {}
-            Frame::AbortRequest { code, text } | Frame::Hearsay { code, text } => {
+            Frame::AbortRequest { code, text } | Frame::SecondaryError { code, text } => {
                 bytes.extend_from_slice(&code.to_le_bytes());
                 push_text(&mut bytes, text);
             }
@@ -161,7 +161,7 @@ impl Frame {
             Frame::InitSeen => 2,
             Frame::FinalizeSeen => 3,
             Frame::AbortRequest { .. } => 4,
-            Frame::Hearsay { .. } => 5,
+            Frame::SecondaryError { .. } => 5,
             Frame::ReportTable { .. } => 6,
             Frame::RollCall { .. } => 7,
             Frame::RollCallRequest => 8,
@@ -200,7 +200,7 @@ impl Frame {
             }
             5 => {
                 let code = number(&mut body)?.cast_signed();
-                Frame::Hearsay { code, text: text(&mut body)? }
+                Frame::SecondaryError { code, text: text(&mut body)? }
             }
             6 => Frame::ReportTable { text: text(&mut body)? },
             7 => {
@@ -262,7 +262,7 @@ mod tests {
             Just(Frame::InitSeen),
             Just(Frame::FinalizeSeen),
             (any::<i32>(), text).prop_map(|(code, text)| Frame::AbortRequest { code, text }),
-            (any::<i32>(), text).prop_map(|(code, text)| Frame::Hearsay { code, text }),
+            (any::<i32>(), text).prop_map(|(code, text)| Frame::SecondaryError { code, text }),
             (any::<u32>(), any::<i32>(), text).prop_map(|(peer, code, text)| Frame::Unreached {
                 peer,
                 code,

@@ -48,7 +48,8 @@ pub(in crate::coll) fn plan(
                 let ranks = if near { &group } else { &leaders };
                 let (size, ports) = (ranks.len(), if near { ports } else { 1 });
                 let ranks_per_node = if near { size } else { 1 };
-                let shape = Shape { size, ranks_per_node, board: false, nodes: false, ..*shape };
+                let shape =
+                    Shape { size, ranks_per_node, shared_memory: false, nodes: false, ..*shape };
                 let mut choice = stage.collective.map_or(Choice::ONLY, |collective| {
                     table.select(&Shape { collective, bytes: stage.bytes, ..shape })
                 });

@@ -11,8 +11,8 @@ use crate::coll::layout::Layout;
 use crate::coll::menu::Collective;
 use crate::coll::plan::Problem;
 
-/// Longest piece of a message in bytes.
-const PIECE: usize = 64 << 10;
+/// Longest fragment of a message in bytes.
+const FRAGMENT: usize = 64 << 10;
 /// Shares are cut at multiples of so many bytes.
 const SHARE: usize = 512;
 
@@ -23,7 +23,7 @@ struct Draft<'a> {
     made: Programs,
 }
 
-/// Pieces.
+/// Fragments.
 type Parts = Vec<usize>;
 
 /// The programs of all ranks; the root is the first.
@@ -73,9 +73,10 @@ fn others(at: usize, size: usize) -> impl Iterator<Item = usize> {
 
 impl Draft<'_> {
     fn write(&mut self, rank: usize, bytes: usize) -> Parts {
-        let pieces = bytes.div_ceil(PIECE).max(1);
-        let len = |at: usize| (bytes - (at * PIECE).min(bytes)).min(PIECE);
-        let parts: Parts = (0..pieces).map(|at| self.made.message(rank, len(at) as f64)).collect();
+        let fragments = bytes.div_ceil(FRAGMENT).max(1);
+        let len = |at: usize| (bytes - (at * FRAGMENT).min(bytes)).min(FRAGMENT);
+        let parts: Parts =
+            (0..fragments).map(|at| self.made.message(rank, len(at) as f64)).collect();
         self.made.ops[rank].extend(parts.iter().copied().map(Op::Write));
         parts
     }

@@ -30,7 +30,7 @@ pub(super) enum Op {
     Work(f64),
 }
 
-/// A message of at most a piece.
+/// A message of at most a fragment.
 #[derive(Debug)]
 struct Message {
     owner: usize,

@@ -9,12 +9,12 @@ fn shape(collective: Collective, size: usize, bytes: i64) -> Shape {
         collective,
         size,
         ranks_per_node: size,
-        crowded: false,
+        oversubscribed: false,
         processors: size,
         bytes,
         unit: 1,
         commutative: true,
-        board: false,
+        shared_memory: false,
         nodes: false,
         blocking: true,
     }
@@ -68,13 +68,13 @@ fn the_first_rule_that_applies_wins() {
 }
 
 #[test]
-fn crowded_processes_may_have_rules_of_their_own() {
+fn oversubscribed_processes_may_have_rules_of_their_own() {
     let table = "[[barrier]]\nalgorithm = \"tree\"\ncrowded = true";
     let selection = Selection::default().with_table(table, "test").unwrap();
     let shape = shape(Collective::Barrier, 8, 0);
     assert_eq!(selection.select(&shape).algorithm, Algorithm::Dissemination);
-    let crowded = Shape { crowded: true, ..shape };
-    assert_eq!(selection.select(&crowded).algorithm, Algorithm::Tree);
+    let oversubscribed = Shape { oversubscribed: true, ..shape };
+    assert_eq!(selection.select(&oversubscribed).algorithm, Algorithm::Tree);
 }
 
 /// Three of one node that share processors do not go by the rules of three on two nodes.
@@ -82,7 +82,7 @@ fn crowded_processes_may_have_rules_of_their_own() {
 fn three_on_two_nodes_add_up_by_fewer_stages() {
     let chosen = |size, ranks_per_node, nodes, bytes| {
         let shape = shape(Collective::Allreduce, size, bytes);
-        let shape = Shape { ranks_per_node, nodes, crowded: true, ..shape };
+        let shape = Shape { ranks_per_node, nodes, oversubscribed: true, ..shape };
         Selection::default().select(&shape).algorithm
     };
     assert_eq!(chosen(3, 2, true, 256 << 10), Algorithm::Tree);

@@ -6,7 +6,7 @@ use testsuite::sim::SimEntry;
 
 use crate::calls::{Call, memory, prepare};
 
-/// Takes this algorithm wherever it can serve, and a board at once.
+/// Takes this algorithm wherever it can serve, and a segment at once.
 pub(crate) fn use_only(mpi: &mut SimEntry<'_>, collective: Collective, algorithm: Algorithm) {
     let selection = mpi.selection.clone();
     mpi.selection = selection.with_override(collective, algorithm.name()).unwrap();

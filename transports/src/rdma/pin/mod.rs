@@ -3,17 +3,17 @@
 //! Paper 002 calls it the Dynamic Memory Engine: registering and deregistering around each transfer costs most of
 //! what RDMA gains, and most buffers of a program are used again. So a registration stays until room is needed, or
 //! until the memory goes away. In: ranges that a transfer needs registered. Out: regions that hold them. `table`
-//! knows which there are, `witness` which are gone.
+//! knows which there are, `monitor` which are gone.
 //!
-//! Kept is what a witness sees: anonymous private memory, which is the heap, large allocations, stacks and static
-//! arrays; and what this library has allocated itself (`own`). Other memory, mapped files and memory that is shared
-//! above all, is registered for each transfer, since its pages can be taken away by other ways than this process's
-//! mappings.
+//! Kept is what a memory monitor sees: anonymous private memory, which is the heap, large allocations, stacks and
+//! static arrays; and what this library has allocated itself (`own`). Other memory, mapped files and memory that is
+//! shared above all, is registered for each transfer, since its pages can be taken away by other ways than this
+//! process's mappings.
 
+mod monitor;
 mod notices;
 mod own;
 mod table;
-mod witness;
 
 #[cfg(test)]
 mod device;
@@ -26,12 +26,12 @@ mod tests;
 
 use std::ops::Range;
 
-use mpi_core::settings::{PinCacheWish, Settings};
+use mpi_core::settings::{PinCachePreference, Settings};
 
+use self::monitor::{Heard, Monitor};
 use self::notices::Gone;
 use self::own::OwnMemory;
 use self::table::{Entry, Slot, Table};
-use self::witness::{Heard, Witness};
 use super::fabric::{Access, Memory, Refusal, Target};
 use crate::sys::mappings;
 
@@ -43,7 +43,7 @@ const REGIONS_MAX: usize = 8192;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PinSettings {
     /// Whether registrations are kept.
-    pub cache: PinCacheWish,
+    pub cache: PinCachePreference,
     /// Regions that may be registered at a time; 0 for as many as are good.
     pub regions: usize,
     /// Bytes that may be registered at a time; 0 for what the device and the kernel take.
@@ -110,7 +110,7 @@ enum Keeper {
     /// The device follows by itself.
     Device,
     /// The kernel tells.
-    Witness(Witness),
+    Monitor(Monitor),
     /// Nothing: nothing is kept. Why, as the end of a sentence that begins with "since".
     Nobody(String),
 }
@@ -133,16 +133,18 @@ impl<M: Memory> PinCache<M> {
     /// An empty cache of the device's registrations.
     pub fn new(settings: PinSettings, memory: &M) -> PinCache<M> {
         let keeper = match settings.cache {
-            PinCacheWish::Off => Keeper::Nobody("FERRITE_RDMA_PIN_CACHE is off".to_owned()),
-            PinCacheWish::Auto if memory.follows_mappings() => Keeper::Device,
-            PinCacheWish::Auto => Witness::open().map_or_else(Keeper::Nobody, Keeper::Witness),
+            PinCachePreference::Off => Keeper::Nobody("FERRITE_RDMA_PIN_CACHE is off".to_owned()),
+            PinCachePreference::Auto if memory.follows_mappings() => Keeper::Device,
+            PinCachePreference::Auto => {
+                Monitor::open().map_or_else(Keeper::Nobody, Keeper::Monitor)
+            }
         };
         let limit = |set: usize, default| if set == 0 { default } else { set };
         PinCache {
             table: Table::new(),
             keeper,
             own: OwnMemory::default(),
-            is_on: settings.cache != PinCacheWish::Off,
+            is_on: settings.cache != PinCachePreference::Off,
             regions_max: limit(settings.regions, REGIONS_MAX),
             bytes_max: limit(settings.bytes, usize::MAX),
             page: mappings::page_bytes(),
@@ -215,7 +217,7 @@ impl<M: Memory> PinCache<M> {
             Keeper::Device => "Memory stays registered after transfers: the device follows \
                  what the program maps."
                 .to_owned(),
-            Keeper::Witness(_) => "Memory stays registered after transfers: the kernel tells \
+            Keeper::Monitor(_) => "Memory stays registered after transfers: the kernel tells \
                  when it goes away (userfaultfd)."
                 .to_owned(),
             Keeper::Nobody(why) => {
@@ -262,7 +264,7 @@ impl<M: Memory> PinCache<M> {
         let heard = match &self.keeper {
             Keeper::Device => return true,
             Keeper::Nobody(_) => return false,
-            Keeper::Witness(witness) => witness.settle(),
+            Keeper::Monitor(monitor) => monitor.settle(),
         };
         while let Some(gone) = self.gone() {
             self.counters.invalidations += self.forget(memory, &gone);
@@ -278,8 +280,8 @@ impl<M: Memory> PinCache<M> {
 
     /// Addresses that have gone.
     fn gone(&self) -> Option<Range<usize>> {
-        let Keeper::Witness(witness) = &self.keeper else { return None };
-        match witness.take()? {
+        let Keeper::Monitor(monitor) = &self.keeper else { return None };
+        match monitor.take()? {
             Gone::Range(range) => Some(range),
             Gone::Everything => Some(0..usize::MAX),
         }
@@ -358,8 +360,8 @@ impl<M: Memory> PinCache<M> {
         match &mut self.keeper {
             Keeper::Device => Some(()),
             Keeper::Nobody(_) => None,
-            Keeper::Witness(witness) => match witness.begin() {
-                Ok(()) => witness.watch(range).ok(),
+            Keeper::Monitor(monitor) => match monitor.begin() {
+                Ok(()) => monitor.watch(range).ok(),
                 Err(why) => {
                     self.keeper = Keeper::Nobody(why);
                     None

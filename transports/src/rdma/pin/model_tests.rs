@@ -127,7 +127,7 @@ proptest! {
         set in (1..12usize, 8..80usize),
         device in (1..12usize, 8..80usize),
     ) {
-        let cache = PinCacheWish::Auto;
+        let cache = PinCachePreference::Auto;
         let settings = PinSettings { cache, regions: set.0, bytes: set.1 * PAGE };
         let mut world = Device::of_numbers();
         (world.regions_max, world.bytes_max) = (device.0, device.1 * PAGE);
@@ -150,7 +150,7 @@ proptest! {
         steps in proptest::collection::vec(
             (0..60usize, 1..12usize, access(), any::<bool>()), 1..80),
     ) {
-        let cache = PinCacheWish::Auto;
+        let cache = PinCachePreference::Auto;
         let device = Device::of_numbers();
         let cache = PinCache::new(PinSettings { cache, regions: 0, bytes: 0 }, &device);
         let mut world = World { device, cache, pins: Vec::new(), vanished: Vec::new() };

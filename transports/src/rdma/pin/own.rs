@@ -1,6 +1,6 @@
 //! Memory that this library allocated for the program (`MPI_Alloc_mem`): it goes when the library takes it back and
-//! never else, so that its registrations are kept without a witness. Paper 002 (VIA2SISCI) sends such memory without
-//! a copy for the same reason.
+//! never else, so that its registrations are kept without a memory monitor. Paper 002 (VIA2SISCI) sends such memory
+//! without a copy for the same reason.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -179,7 +179,7 @@ fn ten_thousand_changes_of_mappings_are_all_seen_by_root_or_nobody() {
 }
 
 #[test]
-fn without_the_witness_the_same_changes_are_not_seen() {
+fn without_the_monitor_the_same_changes_are_not_seen() {
     let blind = Device { claims_to_follow: true, ..Device::new() };
     let seen = rounds(blind, 200, false);
     assert!(seen.stale > 100, "{seen:?}");

@@ -1,4 +1,4 @@
-//! The cache by counts, over addresses that are mere numbers, and with its witness, over memory.
+//! The cache by counts, over addresses that are mere numbers, and with its memory monitor, over memory.
 
 use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
@@ -16,8 +16,8 @@ use crate::sys::wait;
 const ALONE: &str = "PIN_TEST_ALONE";
 
 pub(super) const AUTO: PinSettings =
-    PinSettings { cache: PinCacheWish::Auto, regions: 0, bytes: 0 };
-const OFF: PinSettings = PinSettings { cache: PinCacheWish::Off, ..AUTO };
+    PinSettings { cache: PinCachePreference::Auto, regions: 0, bytes: 0 };
+const OFF: PinSettings = PinSettings { cache: PinCachePreference::Off, ..AUTO };
 
 /// Runs a test in a process of its own, as an ordinary user if wished and possible; whether this is that process,
 /// which then does the test's work.
@@ -78,10 +78,10 @@ fn use_once(cache: &mut PinCache<Device>, device: &mut Device, at: usize, len: u
     region
 }
 
-/// Tests whose caches have a witness take turns, since a mapping can be watched by one.
+/// Tests whose caches have a memory monitor take turns, since a mapping can be watched by one.
 pub(super) static WATCHING: Mutex<()> = Mutex::new(());
 
-/// A device that does not look at memory, and a cache with a witness of it.
+/// A device that does not look at memory, and a cache with a memory monitor of it.
 fn watched() -> (Device, PinCache<Device>) {
     let device = Device { looks: false, ..Device::new() };
     let cache = PinCache::new(AUTO, &device);
@@ -373,7 +373,7 @@ fn a_program_that_closes_the_descriptor_gets_registrations_for_each_transfer() {
     assert_eq!(readers(), 0);
 }
 
-/// Without a witness, and in memory that others share. Two own ranges share a page.
+/// Without a memory monitor, and in memory that others share. Two own ranges share a page.
 #[test]
 fn memory_of_the_library_stays_registered_until_it_is_taken_back() {
     let (mut device, mut cache) = (Device::new(), PinCache::new(AUTO, &Device::new()));

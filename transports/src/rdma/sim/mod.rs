@@ -30,7 +30,7 @@ pub(super) struct Weather {
     pub late: u64,
     /// Bytes that the wire takes in a microsecond.
     pub bytes_per_us: u64,
-    /// Pieces of work to one peer on one rail, and posted buffers.
+    /// Work requests to one peer on one rail, and posted buffers.
     pub depth: usize,
     pub posts: usize,
     /// To connect takes so long.
@@ -132,7 +132,7 @@ enum Link {
     Broken,
 }
 
-/// What a piece of work does.
+/// What a work request does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deed {
     Send,
@@ -142,7 +142,7 @@ enum Deed {
     Swap(Target, u64, u64),
 }
 
-/// A piece of work under way.
+/// A work request under way.
 struct Op {
     deed: Deed,
     local: Local<Key>,
@@ -161,12 +161,12 @@ struct Rail {
     /// When the wire is free, and when the last one comes.
     free_at: u64,
     last_at: u64,
-    /// Pieces of work that have not completed.
+    /// Work requests that have not completed.
     open: usize,
 }
 
 impl Rail {
-    /// The last piece of work, a write, goes before the one that was posted before it, if that is a write which has
+    /// The last work request, a write, goes before the one that was posted before it, if that is a write which has
     /// not begun.
     fn pass_a_write(&mut self) {
         let is_write = |op: &Op| matches!(op.deed, Deed::Write(..)) && op.moved == 0;
@@ -181,11 +181,11 @@ impl Rail {
 }
 
 enum Event {
-    /// The first piece of work of a rail may go on.
+    /// The first work request of a rail may go on.
     Step(usize, usize, usize),
-    /// A piece of work on a rail completes.
+    /// A work request on a rail completes.
     Done(usize, usize, usize, Option<Work>),
-    /// A piece of work of an end that was dropped fails.
+    /// A work request of an end that was dropped fails.
     Dropped(usize, Op),
     Up(usize, usize),
     Down(usize, usize, String),

@@ -10,7 +10,7 @@ const NOT_READY: u64 = 5_000;
 /// Between two runs of bytes of one write passes at most so long.
 const GAP: u64 = 300;
 
-/// What became of a piece of work.
+/// What became of a work request.
 enum Fate {
     Over,
     /// It goes on after so long.
@@ -72,7 +72,7 @@ impl World {
         *peers.iter().find(|(_, end)| **end == other).expect("ends know each other's names").0
     }
 
-    /// The first piece of work of a rail goes on.
+    /// The first work request of a rail goes on.
     fn step(&mut self, from: usize, to: usize, rail: usize) {
         let Some(mut op) =
             self.rails.get_mut(&(from, to, rail)).and_then(|rail| rail.ops.pop_front())

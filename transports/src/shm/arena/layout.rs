@@ -1,4 +1,4 @@
-//! Where things lie in an arena: a control page, knocks, inbound lanes, outgoing slots, the ring, exchange
+//! Where things lie in an arena: a control page, connect flags, inbound lanes, outgoing slots, the ring, exchange
 //! buffers, and the memory that the library allocates for programs. Offsets, never pointers.
 //!
 //! The geometry is chosen by the arena's owner and travels in its hello; a peer checks it before it maps anything.
@@ -15,12 +15,12 @@ pub(in crate::shm) const LEFT: usize = 64;
 /// Offset of the parked word, alone on its pair of lines: every sender reads it.
 pub(in crate::shm) const PARKED: usize = 128;
 
-/// Offset of the plate: the hello to anybody who comes in.
-pub(in crate::shm) const PLATE: usize = 512;
+/// Offset of the connection record: the hello to anybody who comes in.
+pub(in crate::shm) const CONNECTION_RECORD: usize = 512;
 /// Its bytes.
-pub(in crate::shm) const PLATE_BYTES: usize = 176;
-/// Offset of the words by which the writers of lanes knock, the first of them in the control page.
-const KNOCKS: usize = 1024;
+pub(in crate::shm) const CONNECTION_RECORD_BYTES: usize = 176;
+/// Offset of the words by which the writers of lanes ask for a connection, the first of them in the control page.
+const CONNECT_FLAGS: usize = 1024;
 
 /// Bytes from one lane's counter to the next: two lines, since processors fetch pairs.
 const COUNTER_STRIDE: usize = 128;
@@ -62,14 +62,14 @@ impl Geometry {
             && self.alloc_bytes.is_multiple_of(PAGE as u64)
     }
 
-    /// Offset of the word by which the writer of a lane knocks.
-    pub(in crate::shm) fn knock(&self, lane: u32) -> usize {
-        KNOCKS + lane as usize * size_of::<u32>()
+    /// Offset of the word by which the writer of a lane asks for a connection.
+    pub(in crate::shm) fn connect_flag(&self, lane: u32) -> usize {
+        CONNECT_FLAGS + lane as usize * size_of::<u32>()
     }
 
     /// Offset of the counter of a lane.
     pub(in crate::shm) fn counter(&self, lane: u32) -> usize {
-        pages(self.knock(self.lanes) as u64) as usize + lane as usize * COUNTER_STRIDE
+        pages(self.connect_flag(self.lanes) as u64) as usize + lane as usize * COUNTER_STRIDE
     }
 
     /// Offset of the first cell of a lane.
@@ -133,7 +133,7 @@ mod tests {
                 ring_bytes, exchange_bytes, alloc_bytes: alloc_pages * PAGE as u64 };
             prop_assert!(geometry.is_sound());
             let last = lanes - 1;
-            prop_assert!(geometry.knock(last) + 4 <= geometry.counter(0));
+            prop_assert!(geometry.connect_flag(last) + 4 <= geometry.counter(0));
             prop_assert!(geometry.counter(last) + 4 <= geometry.cells_of(0));
             prop_assert_eq!(geometry.cells_of(0) % 64, 0);
             let end = geometry.cells_of(last) + 64 * ((1 << shift) + BESIDE_CELLS as usize);

@@ -15,10 +15,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::ring::exchange::Exchange;
 use super::ring::lane::{Cell, Reader, Writer};
-use crate::lap::Worn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::memory::{Backing, Mapping};
 use crate::sys::shared_file::SharedFile;
+use crate::working_set::Touched;
 use alloc::Allocator;
 use layout::Geometry;
 use parts::Parts;
@@ -122,15 +122,18 @@ impl Arena {
     }
 
     /// Shows this to all who come in.
-    pub(in crate::shm) fn show_plate(&self, plate: &[u8; layout::PLATE_BYTES]) {
-        let at = self.at(layout::PLATE as u64, plate.len());
+    pub(in crate::shm) fn publish_connection_record(
+        &self,
+        record: &[u8; layout::CONNECTION_RECORD_BYTES],
+    ) {
+        let at = self.at(layout::CONNECTION_RECORD as u64, record.len());
         // SAFETY: `at` checked the range, in the control page; who reads it meanwhile finds a hash that is not right.
-        unsafe { plate.as_ptr().copy_to_nonoverlapping(at, plate.len()) };
+        unsafe { record.as_ptr().copy_to_nonoverlapping(at, record.len()) };
     }
 
-    /// Whether the writer of a lane has knocked.
-    pub(in crate::shm) fn is_knocked_at(&self, lane: u32) -> bool {
-        self.word(self.geometry.knock(lane)).load(Ordering::Acquire) != 0
+    /// Whether the writer of a lane has asked for a connection.
+    pub(in crate::shm) fn has_connect_request(&self, lane: u32) -> bool {
+        self.word(self.geometry.connect_flag(lane)).load(Ordering::Acquire) != 0
     }
 
     /// The reading end of an inbound lane, taken once.
@@ -183,7 +186,7 @@ pub(in crate::shm) struct Remote {
     views: Views,
     geometry: Geometry,
     /// How far the ring has been read.
-    worn: Worn,
+    touched: Touched,
     /// Where its slots begin and its chunks end: every longer message is checked against it.
     bodies: Range<u64>,
 }
@@ -202,7 +205,7 @@ impl Remote {
         let map = Mapping::new(&file, 0, geometry.ring_end() as usize)?;
         let views = Views::of_peer(file, geometry.ring_end()..total)?;
         let bodies = geometry.slots_at()..geometry.ring_end();
-        Ok(Remote { map, views, geometry, worn: Worn::new(geometry.ring_at()), bodies })
+        Ok(Remote { map, views, geometry, touched: Touched::new(geometry.ring_at()), bodies })
     }
 
     /// The writing end of the lane that the peer gave this process.
@@ -224,11 +227,11 @@ impl Remote {
         exchange(&mut self.views, &self.geometry, lane, false)
     }
 
-    /// Knocks as the writer of a lane, which `writer` has checked.
-    pub(in crate::shm) fn knock(&self, lane: u32) {
+    /// Asks for a connection as the writer of a lane, which `writer` has checked.
+    pub(in crate::shm) fn request_connection(&self, lane: u32) {
         assert!(lane < self.geometry.lanes && self.geometry.ring_end() as usize <= self.map.len());
-        let at = self.map.base().wrapping_add(self.geometry.knock(lane)).cast::<AtomicU32>();
-        // SAFETY: behind the plate, which is mapped; aligned; others may write it.
+        let at = self.map.base().wrapping_add(self.geometry.connect_flag(lane)).cast::<AtomicU32>();
+        // SAFETY: behind the connection record, which is mapped; aligned; others may write it.
         unsafe { (*at).store(1, Ordering::SeqCst) };
     }
 
@@ -260,7 +263,7 @@ impl Remote {
     /// Gets the pages of a body in the peer's ring before they are read, with more of those behind it.
     #[inline(always)]
     pub(in crate::shm) fn approach(&mut self, offset: u64, len: u64) {
-        if self.worn.ends_before(offset + len) {
+        if self.touched.ends_before(offset + len) {
             self.get(offset, len);
         }
     }
@@ -268,7 +271,7 @@ impl Remote {
     #[cold]
     #[inline(never)]
     fn get(&mut self, offset: u64, len: u64) {
-        if let Some((from, len)) = self.worn.step(offset, len, self.geometry.ring_end()) {
+        if let Some((from, len)) = self.touched.step(offset, len, self.geometry.ring_end()) {
             self.map.populate(from as usize, len as usize, false);
         }
     }

@@ -1,14 +1,14 @@
-//! Parts of boards that are closed, kept for boards that open: programs make communicators for a few calls, free
+//! Parts of segments that are closed, kept for segments that open: programs make communicators for a few calls, free
 //! them, and make others. New pages cost more than all those calls.
 //!
-//! Counters and cells have to be zeros when a board opens; where the bodies of pieces go, anything may lie.
+//! Counters and cells have to be zeros when a segment opens; where the bodies of fragments go, anything may lie.
 
 use std::collections::VecDeque;
 
 use mpi_core::tuning::PARTS_KEPT;
 
 use super::Arena;
-use crate::board::Layout;
+use crate::segment::Layout;
 use crate::sys::memory::PAGE;
 
 /// Those that are kept, by their sizes and offsets.
@@ -16,14 +16,14 @@ use crate::sys::memory::PAGE;
 pub(super) struct Parts(VecDeque<(u64, u64)>);
 
 impl Arena {
-    /// Memory of its own for this process's part of a board of `size` members.
+    /// Memory of its own for this process's part of a segment of `size` members.
     pub(in crate::shm) fn take_part(&mut self, size: u32) -> Option<u64> {
         let layout = Layout::new(size);
         let len = layout.bytes() as u64;
         if let Some(at) = self.parts.0.iter().position(|(kept, _)| *kept == len) {
             let (_, part) = self.parts.0.remove(at)?;
             let base = self.allocated(part, len).ok()?;
-            // SAFETY: the part has so many bytes and is in no use: all members have agreed to close its board.
+            // SAFETY: the part has so many bytes and is in no use: all members have agreed to close its segment.
             unsafe { base.write_bytes(0, layout.head_bytes()) };
             return Some(part);
         }
@@ -43,7 +43,7 @@ impl Arena {
         Some(part)
     }
 
-    /// The board of a part is closed.
+    /// The segment of a part is closed.
     pub(in crate::shm) fn keep_part(&mut self, part: u64) {
         if let Some(len) = self.allocator.len_of(part) {
             self.parts.0.push_back((len, part));

@@ -2,7 +2,7 @@
 
 use super::Arena;
 use super::alloc::ALIGN;
-use crate::board::Lies;
+use crate::segment::Location;
 use crate::sys::memory::PAGE;
 
 impl Arena {
@@ -47,8 +47,8 @@ impl Arena {
     }
 
     /// Where bytes of this process lie, as its peers call it.
-    pub(in crate::shm) fn lies(&self, address: *const u8, len: u64) -> Lies {
+    pub(in crate::shm) fn location(&self, address: *const u8, len: u64) -> Location {
         let offset = self.offset_of(address, len).map_or(0, |offset| offset + 1);
-        Lies { address: address.expose_provenance() as u64, offset }
+        Location { address: address.expose_provenance() as u64, offset }
     }
 }

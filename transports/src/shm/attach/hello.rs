@@ -1,5 +1,5 @@
-//! First contact: what a process tells of itself, on the plate of its arena for all who find the
-//! way in (see `door`), or to one over the datagram socket.
+//! First contact: what a process tells of itself, on the connection record of its arena for all who find the
+//! way in (see `connect`), or to one over the datagram socket.
 //!
 //! In the latter case each sends one hello to the other, with its arena's descriptor: who it is, how its arena is
 //! divided, and a keyed hash over all of it with both ends' names, so that neither a stranger nor a recording gets in.
@@ -9,11 +9,11 @@
 
 use crate::fields::{Fields, HASH_BYTES};
 use crate::shm::arena::VERSION;
-use crate::shm::arena::layout::{Geometry, PLATE_BYTES};
+use crate::shm::arena::layout::{CONNECTION_RECORD_BYTES, Geometry};
 use crate::sys::socket::{NAME_BYTES, Name};
 
 /// Bytes of a hello.
-pub(in crate::shm) const HELLO_BYTES: usize = PLATE_BYTES;
+pub(in crate::shm) const HELLO_BYTES: usize = CONNECTION_RECORD_BYTES;
 
 const MAGIC: [u8; 8] = *b"FerrShm\0";
 

@@ -1,4 +1,4 @@
-//! First contact with a peer: its card, the way in (see `door`) or the two hellos (see `hello`), the lanes opened.
+//! First contact with a peer: its card, the way in (see `connect`) or the two hellos (see `hello`), the lanes opened.
 //!
 //! A process looks at its socket rarely while it is busy, since that is a system call, but
 //! always before it sleeps. Each peer writes the lane that has its rank's number.
@@ -8,12 +8,12 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use mpi_core::port::{PeerId, ProcessName};
-use mpi_core::tuning::{DATAGRAMS_PER_LOOK, LOOKS_PER_LETTER, POLLS_PER_LOOK};
+use mpi_core::tuning::{DATAGRAMS_PER_LOOK, LOOKS_PER_SETUP_MESSAGE, POLLS_PER_LOOK};
 
 use super::hello::{Card, HELLO_BYTES, Hello, Refusal};
-use super::letter::{Enclosure, Letter};
 use super::parting::{self, PARTING_BYTES};
-use super::segments::Posting;
+use super::setup_message::{Enclosure, SetupMessage};
+use super::window_segments::Posting;
 use crate::cards::NODE;
 use crate::shm::arena::Remote;
 use crate::shm::peer::{Peer, State};
@@ -21,8 +21,9 @@ use crate::shm::{Contacts, Event};
 use crate::sys::cma;
 use crate::sys::socket::{Arrival, Name};
 
-/// The longest letter: a posting is no longer than a hello.
-const LETTER_BYTES: usize = if PARTING_BYTES > HELLO_BYTES { PARTING_BYTES } else { HELLO_BYTES };
+/// The longest setup message: a posting is no longer than a hello.
+const SETUP_MESSAGE_BYTES: usize =
+    if PARTING_BYTES > HELLO_BYTES { PARTING_BYTES } else { HELLO_BYTES };
 
 /// A peer that said hello before the core knew it.
 pub(in crate::shm) struct Stray {
@@ -95,7 +96,7 @@ impl Contacts {
     pub(crate) fn has_met_all(&mut self) -> bool {
         self.refused = true;
         let mut all = self.by_rank.iter().map(|(rank, peer)| (rank, &self.peers[peer.0 as usize]));
-        all.all(|(rank, peer)| peer.state == State::Down || self.arena.is_knocked_at(*rank))
+        all.all(|(rank, peer)| peer.state == State::Down || self.arena.has_connect_request(*rank))
     }
 
     /// Looks a peer's card up and goes in to it or sends it a hello.
@@ -167,21 +168,22 @@ impl Contacts {
         let rank = known.rank;
         let bytes = self.hello(rank, to).to_bytes(&self.config.secret).to_vec();
         let enclosed = Enclosure::Arena;
-        self.outbox.push_back(Letter { peer: Some(peer), to, bytes, enclosed });
-        self.send_letters();
+        self.outbox.push_back(SetupMessage { peer: Some(peer), to, bytes, enclosed });
+        self.send_setup_messages();
     }
 
-    /// Looks for who has knocked and, now and then, at the socket; does again what could not be done before.
+    /// Looks for who has asked for a connection and, now and then, at the socket; does again what could not be done
+    /// before.
     pub(in crate::shm) fn look_around(&mut self) {
         self.until_look = POLLS_PER_LOOK;
-        self.until_letters -= 1;
-        self.answer_knocks();
-        if self.until_letters == 0 {
-            self.until_letters = LOOKS_PER_LETTER;
-            self.look_at_letters();
+        self.until_setup_messages -= 1;
+        self.answer_connect_requests();
+        if self.until_setup_messages == 0 {
+            self.until_setup_messages = LOOKS_PER_SETUP_MESSAGE;
+            self.look_for_setup_messages();
         }
         if self.greeted > 0 || !self.outbox.is_empty() || !self.wanted.is_empty() {
-            self.until_letters = 1;
+            self.until_setup_messages = 1;
         }
     }
 
@@ -200,7 +202,7 @@ impl Contacts {
         let is_findable = self.arena.is_findable();
         let is_unheard = |(rank, peer): &(&u32, &PeerId)| match self.peers[peer.0 as usize].state {
             State::Greeted => true,
-            State::Open => !is_findable && !self.arena.is_knocked_at(**rank),
+            State::Open => !is_findable && !self.arena.has_connect_request(**rank),
             _ => false,
         };
         let unheard = self.by_rank.iter().filter(is_unheard).map(|(_, peer)| *peer);
@@ -209,9 +211,9 @@ impl Contacts {
         }
     }
 
-    fn look_at_letters(&mut self) {
+    fn look_for_setup_messages(&mut self) {
         self.lose_leavers();
-        let mut buffer = [0; LETTER_BYTES + 1];
+        let mut buffer = [0; SETUP_MESSAGE_BYTES + 1];
         for _ in 0..DATAGRAMS_PER_LOOK {
             match self.socket.as_ref().map_or(Ok(None), |socket| socket.receive(&mut buffer)) {
                 Ok(Some(arrival)) if arrival.len == 1 => {}
@@ -227,12 +229,12 @@ impl Contacts {
         for peer in std::mem::take(&mut self.wanted) {
             self.seek(peer);
         }
-        self.send_letters();
+        self.send_setup_messages();
     }
 
     /// The next poll looks at the socket.
     pub(in crate::shm) fn look_soon(&mut self) {
-        (self.until_look, self.until_letters) = (1, 1);
+        (self.until_look, self.until_setup_messages) = (1, 1);
     }
 
     /// A datagram that is no bell.
@@ -360,7 +362,7 @@ impl Contacts {
         known.reader = self.arena.reader(inbound);
         self.all_fence &= hello.fences;
         self.row.push(peer);
-        self.knock(peer);
+        self.request_connection(peer);
         tracing::debug!(rank = self.config.rank, peer = hello.rank, "shared memory is open");
     }
 

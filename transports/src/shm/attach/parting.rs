@@ -1,7 +1,7 @@
 //! The last word to a peer: this process has given it up, and why.
 //!
 //! Who cannot map a peer's memory, or was told things by it that cannot be, reads its lane no more. The peer would
-//! write there as before, or wait for a hello that never comes; so it is told, by a letter that is signed as a
+//! write there as before, or wait for a hello that never comes; so it is told, by a setup message that is signed as a
 //! hello is. What it has written and nobody has read is then lost, which ends the job.
 //!
 //! In: peers that are given up, and datagrams. Out: the same at the other end.
@@ -9,7 +9,7 @@
 use mpi_core::port::Why;
 
 use super::hello::Secret;
-use super::letter::{Enclosure, Letter};
+use super::setup_message::{Enclosure, SetupMessage};
 use crate::fields::{Fields, HASH_BYTES};
 use crate::shm::Contacts;
 use crate::shm::arena::VERSION;
@@ -18,11 +18,11 @@ use crate::sys::socket::{NAME_BYTES, Name};
 const MAGIC: [u8; 8] = *b"FerrBye\0";
 /// Bytes of the reason at most.
 const WHY_BYTES: usize = 320;
-/// Bytes of such a letter at most.
+/// Bytes of such a setup message at most.
 pub(in crate::shm) const PARTING_BYTES: usize =
     MAGIC.len() + 3 * 4 + NAME_BYTES + WHY_BYTES + HASH_BYTES;
 
-/// What such a letter says.
+/// What such a setup message says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Parting {
     /// Rank of the sender.
@@ -62,7 +62,7 @@ impl Parting {
     }
 }
 
-/// Whether a datagram says that it is such a letter.
+/// Whether a datagram says that it is such a setup message.
 pub(in crate::shm) fn is_meant(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
@@ -72,8 +72,8 @@ impl Contacts {
     pub(in crate::shm) fn part_from(&mut self, to_rank: u32, to: Name, why: &str) {
         let parting = Parting { rank: self.config.rank, to_rank, to, why: why.to_owned() };
         let bytes = parting.to_bytes(&self.config.secret);
-        self.outbox.push_back(Letter { peer: None, to, bytes, enclosed: Enclosure::Nothing });
-        self.send_letters();
+        self.outbox.push_back(SetupMessage { peer: None, to, bytes, enclosed: Enclosure::Nothing });
+        self.send_setup_messages();
         self.look_soon();
     }
 
@@ -103,17 +103,17 @@ mod tests {
     use crate::conformance::Recorder;
     use crate::shm::Shm;
     use crate::shm::arena::Arena;
-    use crate::shm::attach::door;
-    use crate::shm::tests::{Board, config, eager, introduce, join, small};
+    use crate::shm::attach::connect;
+    use crate::shm::tests::{CardDirectory, config, eager, introduce, join, small};
 
     /// Two processes, of which the first has memory that the second cannot map; the second looks the first up if it
     /// `knows` it.
-    fn pair(board: &Board) -> (Shm, Shm) {
+    fn pair(directory: &CardDirectory) -> (Shm, Shm) {
         let settings = config(0, 2, small().rounded());
         let arena = Arena::unshared(settings.shm.geometry(2)).unwrap();
-        let name = door::name(arena.fd()).unwrap();
-        let refused = Shm::named(settings, Box::new(board.clone()), arena, name).unwrap();
-        let refuses = Shm::new(config(1, 2, small()), Box::new(board.clone())).unwrap();
+        let name = connect::name(arena.fd()).unwrap();
+        let refused = Shm::named(settings, Box::new(directory.clone()), arena, name).unwrap();
+        let refuses = Shm::new(config(1, 2, small()), Box::new(directory.clone())).unwrap();
         (refused, refuses)
     }
 
@@ -126,9 +126,10 @@ mod tests {
 
     #[test]
     fn who_is_refused_hears_of_it_and_why() {
-        let board = Board::default();
-        let (refused, refuses) = pair(&board);
-        let (mut refused, mut refuses) = (introduce(refused, &board), introduce(refuses, &board));
+        let directory = CardDirectory::default();
+        let (refused, refuses) = pair(&directory);
+        let (mut refused, mut refuses) =
+            (introduce(refused, &directory), introduce(refuses, &directory));
         let (mut first, mut second) = (Recorder::default(), Recorder::default());
         // It finds its way in, and what it sends is there; nobody will ever read it.
         let body = Body::Bytes(RawBytes::from(&b"hi"[..]));
@@ -146,11 +147,11 @@ mod tests {
 
     #[test]
     fn who_is_refused_before_it_is_known_hears_of_it_as_well() {
-        let board = Board::default();
-        let (refused, mut refuses) = pair(&board);
-        let mut refused = introduce(refused, &board);
+        let directory = CardDirectory::default();
+        let (refused, mut refuses) = pair(&directory);
+        let mut refused = introduce(refused, &directory);
         let (mut first, mut second) = (Recorder::default(), Recorder::default());
-        board.post(1, refuses.card());
+        directory.post(1, refuses.card());
         refused.contacts.post_hello(PeerId(1), refuses.contacts.card.name);
         for _ in 0..4 {
             poll(&mut [(&mut refused, &mut first), (&mut refuses, &mut second)]);
@@ -165,9 +166,10 @@ mod tests {
 
     #[test]
     fn who_says_hello_after_it_was_given_up_hears_of_it() {
-        let board = Board::default();
-        let new = |rank| Shm::new(config(rank, 2, small()), Box::new(board.clone())).unwrap();
-        let (mut given_up, mut other) = (introduce(new(0), &board), introduce(new(1), &board));
+        let directory = CardDirectory::default();
+        let new = |rank| Shm::new(config(rank, 2, small()), Box::new(directory.clone())).unwrap();
+        let (mut given_up, mut other) =
+            (introduce(new(0), &directory), introduce(new(1), &directory));
         let (mut first, mut second) = (Recorder::default(), Recorder::default());
         other.contacts.lose(PeerId(0), "a test");
         given_up.contacts.post_hello(PeerId(1), other.contacts.card.name);
@@ -180,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_peer_that_breaks_the_rules_is_told_that_nobody_listens_any_more() {
-        let board = Board::default();
+        let directory = CardDirectory::default();
         let mut ends: Vec<Shm> =
-            (0..2).map(|rank| join(&board, config(rank, 2, small()))).collect();
+            (0..2).map(|rank| join(&directory, config(rank, 2, small()))).collect();
         let mut sinks = [Recorder::default(), Recorder::default()];
         ends.iter_mut().for_each(|end| end.contacts.meet_all());
         ends[1].contacts.drop_peer(PeerId(0), "it breaks the rules");

@@ -1,4 +1,4 @@
-//! Boards: memory that several processes map and read in place.
+//! Segments: memory that several processes map and read in place.
 
-pub(in crate::shm) mod boards;
 pub(in crate::shm) mod caches;
+pub(in crate::shm) mod segments;

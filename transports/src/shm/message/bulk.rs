@@ -1,4 +1,4 @@
-//! Large messages through the ring: sender and receiver copy at the same time, piece by piece.
+//! Large messages through the ring: sender and receiver copy at the same time, fragment by fragment.
 //!
 //! A begin cell carries the header and the length, then each chunk of the sender's ring is
 //! named by a cell of its own; the chunk is free again when the receiver's count has passed the
@@ -10,9 +10,9 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 use mpi_core::header::{BODY_ELSEWHERE, Header};
 use mpi_core::port::{Landing, PeerId, Sink, Token};
-use mpi_core::tuning::{CELLS_LEFT, PIPELINE_PIECES};
+use mpi_core::tuning::{CELLS_LEFT, PIPELINE_FRAGMENTS};
 
-use super::pieces::piece;
+use super::fragments::fragment;
 use crate::shm::peer::{IMPOSSIBLE_COUNT, Peer, State};
 use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::Class;
@@ -49,12 +49,12 @@ impl Shm {
         }
     }
 
-    /// Moves some pieces of what goes to each peer. Whether anything is left to do.
+    /// Moves some fragments of what goes to each peer. Whether anything is left to do.
     pub(in crate::shm) fn pump(&mut self) -> bool {
         let mut busy = false;
         for i in 0..self.contacts.peers.len() {
             let peer = PeerId(i as u32);
-            for _ in 0..PIPELINE_PIECES {
+            for _ in 0..PIPELINE_FRAGMENTS {
                 let waits = !self.contacts.peers[i].bulk_out.is_empty();
                 if !waits || !self.contacts.make_room(peer) || !self.pump_peer(peer) {
                     break;
@@ -75,7 +75,7 @@ impl Shm {
         let left = front.source.remaining();
         let most =
             u64::from(self.contacts.config.shm.chunk_bytes).min(self.contacts.ring.chunk_most());
-        let room = (piece(front.moved, most as usize) as u64).min(left);
+        let room = (fragment(front.moved, most as usize) as u64).min(left);
         if !front.begun {
             front.exchanged = room > 0 && to.exchange.hand_over(room).is_some();
         }
@@ -175,11 +175,11 @@ impl Shm {
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
             // request's memory is writable until `landed`, by the contract of `Landing`.
             unsafe {
-                let piece = RawBytes::new(body, len as usize);
+                let fragment = RawBytes::new(body, len as usize);
                 if let Some((target, _)) = to.as_contiguous() {
                     copy::claim_pages(target, len as usize);
                 }
-                to.unpack_from(piece);
+                to.unpack_from(fragment);
             }
         }
         incoming.left -= len;
@@ -218,7 +218,7 @@ impl Contacts {
             self.reclaim();
             self.ring.take_near(bytes).or_else(|| self.ring.take(bytes))
         })?;
-        if let Some((from, len)) = self.worn.step(run, bytes, self.arena.geometry().ring_end()) {
+        if let Some((from, len)) = self.touched.step(run, bytes, self.arena.geometry().ring_end()) {
             self.arena.populate(from, len);
         }
         Some(run)

@@ -1,9 +1,9 @@
-//! Messages on their way: short (`send`, `receive`), eager in several pieces (`stream`), rendezvous in the ring
+//! Messages on their way: short (`send`, `receive`), eager in several fragments (`stream`), rendezvous in the ring
 //! (`bulk`).
 
 mod bulk;
+pub(in crate::shm) mod fragments;
 mod gather;
-pub(in crate::shm) mod pieces;
 mod receive;
 mod send;
 mod stream;

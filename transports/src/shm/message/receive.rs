@@ -16,7 +16,7 @@ impl Shm {
     /// Takes in what has come (see [`mpi_core::port::Transport::poll`]).
     #[inline]
     pub(in crate::shm) fn poll_lanes<S: Sink>(&mut self, sink: &mut S) -> Activity {
-        self.boards.forget_missed();
+        self.segments.forget_missed();
         let mut activity = Activity::Idle;
         let all = if self.look_at_all {
             self.contacts.row.len()
@@ -184,7 +184,7 @@ impl Shm {
                 return;
             }
             from.reader.advance();
-            if matches!(words.class(), Some(Class::Chunk | Class::Piece)) {
+            if matches!(words.class(), Some(Class::Chunk | Class::Fragment)) {
                 // The sender fills the next while this end goes on.
                 from.reader.publish();
             }
@@ -217,9 +217,9 @@ impl Shm {
                 let place = [0, 1, 2].map(word);
                 self.begin_stream(peer, header, place, sink)
             }
-            Some(Class::Piece) => {
+            Some(Class::Fragment) => {
                 let part = word(0);
-                self.take_piece(peer, part, sink)
+                self.take_fragment(peer, part, sink)
             }
             Some(Class::Inline | Class::Beside) | None => {
                 Err("a frame of it has an impossible form")

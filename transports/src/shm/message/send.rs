@@ -94,7 +94,7 @@ impl Shm {
             return self.contacts.refuse();
         }
         if !self.has_cell(peer) {
-            return self.send_slowly(peer, header, body, len);
+            return self.send_slow(peer, header, body, len);
         }
         let packer = match body {
             Body::Bytes(bytes) if len <= INLINE_BYTES as u64 => {
@@ -103,7 +103,7 @@ impl Shm {
             }
             Body::Bytes(bytes) if self.write_body(peer, header.to_words(0), bytes) => return Ok(()),
             Body::Packed(packer) if len <= INLINE_BYTES as u64 => packer,
-            body => return self.send_slowly(peer, header, body, len),
+            body => return self.send_slow(peer, header, body, len),
         };
         let to = &mut self.contacts.peers[peer.0 as usize];
         let words = Header { inline_len: len as u8, ..*header }.to_words(0);
@@ -115,7 +115,7 @@ impl Shm {
         Ok(())
     }
 
-    /// Writes a longer body that goes in one piece, beside the cells if it is short, and the frame
+    /// Writes a longer body that goes in one fragment, beside the cells if it is short, and the frame
     /// that names it, if there is an open lane with room, and room for the body; whether there is.
     /// The header comes in words: its fields, written one by one to memory and read back as words
     /// at once, would have to wait until all stores before them have left the processor.
@@ -168,7 +168,7 @@ impl Shm {
 
     /// Everything else: no room yet, or a body that is not one run of memory.
     #[inline(never)]
-    fn send_slowly(
+    fn send_slow(
         &mut self,
         peer: PeerId,
         header: &Header,
@@ -233,7 +233,7 @@ impl Contacts {
         Err(Full)
     }
 
-    /// Room for a body that goes to `peer` in one piece, ours until the peer has consumed the
+    /// Room for a body that goes to `peer` in one fragment, ours until the peer has consumed the
     /// cell that names it: the exchange buffer if this side holds it, or else, if need be after a
     /// look at how far all readers are, a slot, or a run of the ring for one that is longer.
     #[inline(always)]

@@ -1,17 +1,17 @@
-//! Eager messages of several pieces: one run of the ring, or the exchange buffer, told of piece by piece.
+//! Eager messages of several fragments: one run of the ring, or the exchange buffer, told of fragment by fragment.
 //!
 //! The first cell carries the header and where all of the body will lie, each further one that so many bytes more lie
-//! there. So the receiver copies a piece out while the sender copies the next one in. A message whose receive is posted
-//! goes straight to its memory; one that nobody waits for yet stays in the ring until it is whole, and is then a frame
-//! like any other. The cells of one message follow each other in the lane, and the last one gives its run back.
+//! there. So the receiver copies a fragment out while the sender copies the next one in. A message whose receive is
+//! posted goes straight to its memory; one that nobody waits for yet stays in the ring until it is whole, and is then a
+//! frame like any other. The cells of one message follow each other in the lane, and the last one gives its run back.
 
 use crate::copy;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::header::{BODY_ELSEWHERE, Header};
-use mpi_core::port::{Body, Full, PeerId, Pieces, Sink};
-use mpi_core::tuning::LOOKS_FOR_PIECE;
+use mpi_core::port::{Body, Fragments, Full, PeerId, Sink};
+use mpi_core::tuning::LOOKS_FOR_FRAGMENT;
 
-use super::pieces::{answer_piece, piece, pieces};
+use super::fragments::{answer_fragment, fragment, fragments};
 use crate::shm::peer::{IMPOSSIBLE_COUNT, Peer, State};
 use crate::shm::ring::exchange::EXCHANGE;
 use crate::shm::ring::lane::{Class, Words};
@@ -19,12 +19,12 @@ use crate::shm::transfers::Arriving;
 use crate::shm::{Contacts, Shm};
 
 impl Peer {
-    /// The next piece of a message of which `left` bytes are to come, if it comes soon, and is one.
+    /// The next fragment of a message of which `left` bytes are to come, if it comes soon, and is one.
     #[inline]
-    fn next_piece(&mut self, left: u64) -> Option<(Words, u64)> {
-        let words = self.reader.peek_within(LOOKS_FOR_PIECE)?;
+    fn next_fragment(&mut self, left: u64) -> Option<(Words, u64)> {
+        let words = self.reader.peek_within(LOOKS_FOR_FRAGMENT)?;
         let part = self.reader.payload_word(0);
-        (words.class() == Some(Class::Piece) && part <= left).then_some((words, part))
+        (words.class() == Some(Class::Fragment) && part <= left).then_some((words, part))
     }
 }
 
@@ -64,7 +64,7 @@ impl Shm {
         let mut header = Some(Header { inline_len: BODY_ELSEWHERE, ..*header });
         let mut moved = 0;
         while moved < len {
-            let next = if offset >= EXCHANGE { answer_piece } else { piece };
+            let next = if offset >= EXCHANGE { answer_fragment } else { fragment };
             let part = next(moved, most).min((len - moved) as usize);
             let at = base.wrapping_add(moved as usize);
             let to = &mut self.contacts.peers[peer.0 as usize];
@@ -72,7 +72,7 @@ impl Shm {
                 copy::ask_pages(bytes.as_ptr(), part);
             }
             // SAFETY: the place is ours until the reader has consumed the last cell of the
-            // message, and it has `len` bytes; it begins on a line, as every piece but the
+            // message, and it has `len` bytes; it begins on a line, as every fragment but the
             // last ends on one. The body is readable by `Body`'s contract.
             unsafe {
                 match &mut body {
@@ -96,7 +96,7 @@ impl Shm {
                     let payload = [offset, len, part as u64];
                     to.writer.write(Class::Stream, ride, header.to_words(0), &payload);
                 }
-                None => to.writer.write(Class::Piece, ride, [0; 3], &[part as u64]),
+                None => to.writer.write(Class::Fragment, ride, [0; 3], &[part as u64]),
             }
             self.contacts.wake(peer);
             if self.contacts.peers[peer.0 as usize].state != State::Open {
@@ -106,7 +106,7 @@ impl Shm {
         Ok(())
     }
 
-    /// The first piece of a message from `peer` has come.
+    /// The first fragment of a message from `peer` has come.
     pub(in crate::shm) fn begin_stream<S: Sink>(
         &mut self,
         peer: PeerId,
@@ -122,26 +122,30 @@ impl Shm {
         let landing = sink.begin_eager(peer, header, len);
         let header = *header;
         from.arriving = Some(Arriving { header, offset, len, taken: 0, landing });
-        self.take_piece(peer, part, sink)
+        self.take_fragment(peer, part, sink)
     }
 
-    /// Shows a message of `peer` whose first piece has come to `wanted`, and copies its pieces as
-    /// they come (see [`mpi_core::port::Transport::take_pieces`]).
-    pub(in crate::shm) fn show_pieces(
+    /// Shows a message of `peer` whose first fragment has come to `wanted`, and copies its fragments as
+    /// they come (see [`mpi_core::port::Transport::take_fragments`]).
+    pub(in crate::shm) fn show_fragments(
         &mut self,
         peer: PeerId,
         wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
-    ) -> Pieces {
-        let Some(from) = self.contacts.peers.get_mut(peer.0 as usize) else { return Pieces::Other };
+    ) -> Fragments {
+        let Some(from) = self.contacts.peers.get_mut(peer.0 as usize) else {
+            return Fragments::Other;
+        };
         let first = from.reader.peek().filter(|words| words.class() == Some(Class::Stream));
-        let Some(first) = first.filter(|_| from.arriving.is_none()) else { return Pieces::Other };
+        let Some(first) = first.filter(|_| from.arriving.is_none()) else {
+            return Fragments::Other;
+        };
         let [offset, len, part] = [0, 1, 2].map(|i| from.reader.payload_word(i));
         // What is wrong is said by the poll that finds the same.
         let Some(body) = from.body(offset, len).filter(|_| part <= len) else {
-            return Pieces::Other;
+            return Fragments::Other;
         };
         let (header, _) = Header::from_words(first.header);
-        let Some(to) = wanted(&header, len) else { return Pieces::Other };
+        let Some(to) = wanted(&header, len) else { return Fragments::Other };
         let mut arriving = Arriving { header, offset, len, taken: 0, landing: None };
         let mut next = Some((first, part));
         while let Some((words, part)) = next {
@@ -150,15 +154,15 @@ impl Shm {
                 .is_err()
             {
                 self.contacts.drop_peer(peer, IMPOSSIBLE_COUNT);
-                return Pieces::Begun(arriving.taken);
+                return Fragments::Begun(arriving.taken);
             }
             let at = arriving.taken as usize;
             copy::claim_pages(to.0.wrapping_add(at), part as usize);
             // SAFETY: `body` checked the whole range against the mapping, which `self` keeps, and
             // no part goes beyond it; `wanted` gave room for all of it.
             unsafe {
-                let piece = RawBytes::new(body.wrapping_add(at), part as usize);
-                piece.copy_to(to.0.wrapping_add(at));
+                let fragment = RawBytes::new(body.wrapping_add(at), part as usize);
+                fragment.copy_to(to.0.wrapping_add(at));
             }
             arriving.taken += part;
             from.reader.advance();
@@ -168,17 +172,17 @@ impl Shm {
                     from.exchange.receive();
                 }
                 self.counters.bytes_eager += len;
-                return Pieces::Taken;
+                return Fragments::Taken;
             }
-            next = from.next_piece(len - arriving.taken);
+            next = from.next_fragment(len - arriving.taken);
         }
         let taken = arriving.taken;
         from.arriving = Some(arriving);
-        Pieces::Begun(taken)
+        Fragments::Begun(taken)
     }
 
     /// So many bytes more of a message from `peer` have come.
-    pub(in crate::shm) fn take_piece<S: Sink>(
+    pub(in crate::shm) fn take_fragment<S: Sink>(
         &mut self,
         peer: PeerId,
         part: u64,
@@ -186,7 +190,7 @@ impl Shm {
     ) -> Result<(), &'static str> {
         let from = &mut self.contacts.peers[peer.0 as usize];
         let Some((at, left)) = from.arriving.as_ref().map(Arriving::next) else {
-            return Err("a piece of it belongs to no message");
+            return Err("a fragment of it belongs to no message");
         };
         if part > left {
             return Err("a message of it is longer than it said");
@@ -222,13 +226,13 @@ impl Shm {
 }
 
 impl Contacts {
-    /// Finds out whether the lane has cells for all pieces, and the ring so many bytes.
+    /// Finds out whether the lane has cells for all fragments, and the ring so many bytes.
     fn make_stream_room(&mut self, peer: PeerId, len: u64) -> bool {
         let most = self.config.shm.chunk_bytes as usize;
         let to = &mut self.peers[peer.0 as usize];
         let (from_ring, needed) = match to.exchange.takes(len) {
-            true => (0, pieces(len, most, answer_piece)),
-            false => (len, pieces(len, most, piece)),
+            true => (0, fragments(len, most, answer_fragment)),
+            false => (len, fragments(len, most, fragment)),
         };
         if !to.writer.has_room_for(needed) || !self.ring.may_have(from_ring) {
             if to.look(&mut self.slots, &mut self.ring).is_err() {

@@ -10,8 +10,8 @@
 
 use mpi_core::tuning::{ASKED_AHEAD_BYTES, LONG_BODY_BYTES};
 
-use crate::lap::Worn;
 use crate::sys::memory::populate;
+use crate::working_set::Touched;
 
 /// What offsets begin with that name the exchange buffer, and not the arena of the sender.
 pub(in crate::shm) const EXCHANGE: u64 = 1 << 63;
@@ -22,7 +22,7 @@ pub(in crate::shm) struct Exchange {
     at: *mut u8,
     len: u64,
     held: bool,
-    worn: Worn,
+    touched: Touched,
 }
 
 // SAFETY: the pointer is into shared memory that any thread may use; the view has one owner.
@@ -31,7 +31,7 @@ unsafe impl Send for Exchange {}
 impl Exchange {
     /// A buffer that does not exist.
     pub(in crate::shm) fn none() -> Exchange {
-        Exchange { at: std::ptr::null_mut(), len: 0, held: false, worn: Worn::new(0) }
+        Exchange { at: std::ptr::null_mut(), len: 0, held: false, touched: Touched::new(0) }
     }
 
     /// The `len` bytes at `at`, which this side holds or does not.
@@ -39,7 +39,7 @@ impl Exchange {
     /// # Safety
     /// They are shared memory, mapped as long as the view lives, and only the two sides use it.
     pub(in crate::shm) unsafe fn new(at: *mut u8, len: u64, held: bool) -> Exchange {
-        Exchange { at, len, held: held && len > 0, worn: Worn::new(0) }
+        Exchange { at, len, held: held && len > 0, touched: Touched::new(0) }
     }
 
     /// Whether a body of `len` bytes can go this way now.
@@ -95,7 +95,7 @@ impl Exchange {
     /// Gets the pages of the first `len` bytes, with more of those behind them.
     #[inline]
     fn touch(&mut self, len: u64) {
-        if len > LONG_BODY_BYTES as u64 && self.worn.ends_before(len) {
+        if len > LONG_BODY_BYTES as u64 && self.touched.ends_before(len) {
             self.get(len);
         }
     }
@@ -103,7 +103,7 @@ impl Exchange {
     #[cold]
     #[inline(never)]
     fn get(&mut self, len: u64) {
-        if let Some((from, len)) = self.worn.step(0, len, self.len) {
+        if let Some((from, len)) = self.touched.step(0, len, self.len) {
             populate(self.at.wrapping_add(from as usize), len as usize, true);
         }
     }

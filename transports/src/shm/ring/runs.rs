@@ -3,13 +3,15 @@
 //! A body takes as many whole units as it needs, side by side, behind those taken last, so that a place comes round
 //! again only after all others: by then its lines have left both processors' own caches for the shared one, which makes
 //! them cheap to write and read again. Far processors write past their caches anyway (see `reach`). It begins with less
-//! (see `lap`).
+//! (see `working_set`).
 //!
 //! Readers give places back in any order: one that does not read for long keeps its own places and nobody else's.
 
-use mpi_core::tuning::{PIECE_BYTES, PIPELINE_PIECES, RING_LAP_BYTES, RING_UNIT_BYTES};
+use mpi_core::tuning::{
+    FRAGMENT_BYTES, PIPELINE_FRAGMENTS, RING_UNIT_BYTES, RING_WORKING_SET_BYTES,
+};
 
-use crate::lap::Lap;
+use crate::working_set::WorkingSet;
 
 /// Equal units of memory at known offsets, of which runs are taken.
 #[derive(Debug)]
@@ -21,7 +23,7 @@ pub(in crate::shm) struct Ring {
     free: u32,
     cursor: u32,
     /// Where the cursor begins again.
-    lap: Lap,
+    working_set: WorkingSet,
 }
 
 /// Units that hold so many bytes.
@@ -35,15 +37,16 @@ impl Ring {
     pub(in crate::shm) fn new(base: u64, bytes: u64) -> Ring {
         let units = u32::try_from(bytes / RING_UNIT_BYTES).unwrap_or(u32::MAX);
         let taken = vec![0; units.div_ceil(64) as usize];
-        let lap = Lap::new(RING_LAP_BYTES.min(u64::from(units) * RING_UNIT_BYTES));
-        Ring { base, units, taken, free: units, cursor: 0, lap }
+        let working_set =
+            WorkingSet::new(RING_WORKING_SET_BYTES.min(u64::from(units) * RING_UNIT_BYTES));
+        Ring { base, units, taken, free: units, cursor: 0, working_set }
     }
 
-    /// The longest chunk of which a pipeline goes round, at least a piece, which is worth its cost: longer ones
+    /// The longest chunk of which a pipeline goes round, at least a fragment, which is worth its cost: longer ones
     /// would each be on new pages.
     #[inline]
     pub(in crate::shm) fn chunk_most(&self) -> u64 {
-        (self.lap.bytes() / PIPELINE_PIECES as u64).max(PIECE_BYTES as u64)
+        (self.working_set.bytes() / PIPELINE_FRAGMENTS as u64).max(FRAGMENT_BYTES as u64)
     }
 
     /// Whether so many bytes are free, if perhaps not side by side.
@@ -55,7 +58,7 @@ impl Ring {
     /// The offset of room for `bytes`, if there is such a run on the way round.
     #[inline]
     pub(in crate::shm) fn take_near(&mut self, bytes: u64) -> Option<u64> {
-        self.take_within(bytes, (self.lap.bytes() / RING_UNIT_BYTES) as u32)
+        self.take_within(bytes, (self.working_set.bytes() / RING_UNIT_BYTES) as u32)
     }
 
     /// The offset of room for `bytes`, if there is such a run anywhere.
@@ -76,9 +79,10 @@ impl Ring {
         };
         self.mark(at, wanted, true);
         self.free -= wanted;
-        let (next, lap) = (u64::from(at + wanted) * RING_UNIT_BYTES, self.lap.bytes());
-        self.cursor = if next < lap { at + wanted } else { 0 };
-        self.lap.carry(bytes);
+        let (next, working_set) =
+            (u64::from(at + wanted) * RING_UNIT_BYTES, self.working_set.bytes());
+        self.cursor = if next < working_set { at + wanted } else { 0 };
+        self.working_set.carry(bytes);
         Some(self.base + u64::from(at) * RING_UNIT_BYTES)
     }
 
@@ -190,26 +194,29 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_a_lap_is_for_when_the_lap_is_full() {
-        let mut ring = Ring::new(0, 2 * RING_LAP_BYTES);
-        let lap = ring.lap.bytes();
-        let first = ring.take_near(lap - RING_UNIT_BYTES).unwrap();
-        assert_eq!(ring.take_near(RING_UNIT_BYTES), Some(lap - RING_UNIT_BYTES));
+    fn what_lies_beyond_a_working_set_is_for_when_the_working_set_is_full() {
+        let mut ring = Ring::new(0, 2 * RING_WORKING_SET_BYTES);
+        let working_set = ring.working_set.bytes();
+        let first = ring.take_near(working_set - RING_UNIT_BYTES).unwrap();
+        assert_eq!(ring.take_near(RING_UNIT_BYTES), Some(working_set - RING_UNIT_BYTES));
         assert_eq!(ring.take_near(RING_UNIT_BYTES), None);
-        assert_eq!(ring.take(RING_UNIT_BYTES), Some(lap));
-        ring.give(first, lap - RING_UNIT_BYTES);
+        assert_eq!(ring.take(RING_UNIT_BYTES), Some(working_set));
+        ring.give(first, working_set - RING_UNIT_BYTES);
         assert_eq!(ring.take_near(RING_UNIT_BYTES), Some(0));
     }
 
     #[test]
     fn the_way_round_becomes_as_long_as_it_may() {
-        let mut ring = Ring::new(0, 2 * RING_LAP_BYTES);
+        let mut ring = Ring::new(0, 2 * RING_WORKING_SET_BYTES);
         let mut furthest = 0;
-        for _ in 0..(64 * RING_LAP_BYTES) / 5000 {
+        for _ in 0..(64 * RING_WORKING_SET_BYTES) / 5000 {
             let at = ring.take_near(5000).unwrap();
             ring.give(at, 5000);
             furthest = furthest.max(at + 5000);
         }
-        assert!(furthest <= RING_LAP_BYTES && furthest > RING_LAP_BYTES - 2 * 5120, "{furthest}");
+        assert!(
+            furthest <= RING_WORKING_SET_BYTES && furthest > RING_WORKING_SET_BYTES - 2 * 5120,
+            "{furthest}"
+        );
     }
 }

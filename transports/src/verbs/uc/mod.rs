@@ -27,7 +27,7 @@ use super::greeter::{Greeter, warn_late};
 use super::meet::Turn;
 use super::objects::{BATCH, Channel, Context};
 use super::pool::Lent;
-use crate::datagrams::{Address, Carrier, Datagrams, Fate, Identity, Path, Train};
+use crate::datagrams::{Address, Batch, Carrier, Datagrams, Fate, Identity, Path};
 use crate::tcp::Secret;
 use lines::{Lines, State};
 pub use settings::UcSettings;
@@ -253,19 +253,19 @@ impl Uc {
     #[cold]
     fn without_line(&mut self, line: u32) -> Fate {
         if self.is_broken {
-            return Fate::NoWay(io::Error::other("the device takes no more work"));
+            return Fate::Unreachable(io::Error::other("the device takes no more work"));
         }
         let now = self.lines.now();
         if self.lines.state(line) == State::Asleep {
             let Some((rank, to)) = self.lines.call(line) else {
-                return Fate::NoWay(io::Error::other("this peer has no way"));
+                return Fate::Unreachable(io::Error::other("this peer has no way"));
             };
             self.greeter.meet.reach(&mut self.lines, rank, to, now);
             self.follow(now);
         }
         match self.lines.is_awaited(line, self.wait) {
             true => Fate::NoRoom,
-            false => Fate::NoWay(io::Error::other("it is not connected")),
+            false => Fate::Unreachable(io::Error::other("it is not connected")),
         }
     }
 }
@@ -287,7 +287,7 @@ impl Carrier for Uc {
         self.greeter.meet.set_secret(secret);
     }
 
-    fn ways(&mut self, rank: Option<u32>, card: &str, _: bool) -> Result<Vec<UcAddress>, String> {
+    fn routes(&mut self, rank: Option<u32>, card: &str, _: bool) -> Result<Vec<UcAddress>, String> {
         let address = QueuePairAddress::from_card(card)?;
         address.port.way(&self.lines.chosen)?;
         let rank = rank.ok_or("the peer is of another job, which UC does not reach")?;
@@ -303,12 +303,12 @@ impl Carrier for Uc {
     }
 
     #[inline]
-    unsafe fn send(&mut self, to: UcAddress, train: &Train) -> Fate {
-        let Some(part) = train.next(false) else { return Fate::Sent(0) };
+    unsafe fn send(&mut self, to: UcAddress, batch: &Batch) -> Fate {
+        let Some(part) = batch.next(false) else { return Fate::Sent(0) };
         if self.lines.state(to.line) != State::Up {
             return self.without_line(to.line);
         }
-        let runs = train.runs(part.runs);
+        let runs = batch.runs(part.runs);
         let bytes = runs.iter().map(|run| run.bytes()).sum::<usize>();
         if bytes > self.lines.datagram_bytes {
             return Fate::TooLong;
@@ -316,7 +316,7 @@ impl Carrier for Uc {
         let lines = &self.lines;
         if !(lines.has_room(to.line) || self.look() && self.lines.has_room(to.line)) {
             return match self.is_broken {
-                true => Fate::NoWay(io::Error::other("the device takes no more work")),
+                true => Fate::Unreachable(io::Error::other("the device takes no more work")),
                 false => Fate::NoRoom,
             };
         }

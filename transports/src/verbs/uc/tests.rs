@@ -76,6 +76,6 @@ fn a_removed_device_wakes_nobody_and_carries_nothing() {
     assert!(until_readable([Some(uc.news())], Duration::ZERO).unwrap());
     let is_armed = uc.arm() || uc.arm();
     assert!(is_armed && !until_readable([Some(uc.news())], Duration::ZERO).unwrap());
-    assert!(matches!(uc.without_line(line), Fate::NoWay(_)));
+    assert!(matches!(uc.without_line(line), Fate::Unreachable(_)));
     assert_eq!((uc.lines.state(line), uc.put_off()), (State::Closed, None));
 }

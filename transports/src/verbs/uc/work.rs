@@ -11,7 +11,7 @@ use crate::verbs::connection::Account;
 use crate::verbs::pool::Pool;
 use crate::verbs::queue_pair::{Order, Plan, QueuePair, Uc};
 
-/// Pieces of work that one queue pair holds.
+/// Work requests that one queue pair holds.
 const DEPTH: u32 = 64;
 /// Places for datagrams on their way out, of all peers together.
 const PLACES: usize = 128;

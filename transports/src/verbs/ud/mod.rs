@@ -20,14 +20,14 @@ use std::time::Instant;
 use rdma_sys::ibv_wc_status;
 
 use super::address::{Address as QueuePairAddress, PortAddress};
+use super::address_handles::AddressHandles;
 use super::bell::Bell;
 use super::choice::Chosen;
 use super::device::{Limits, cure, open_chosen};
 use super::objects::{BATCH, Channel, Context, Cq, Pd};
 use super::pool::{Lent, Pool};
 use super::queue_pair::{self, Plan, QueuePair};
-use super::ways::Ways;
-use crate::datagrams::{Address, Carrier, Datagrams, Fate, Identity, Path, Train};
+use crate::datagrams::{Address, Batch, Carrier, Datagrams, Fate, Identity, Path};
 use crate::tcp::Secret;
 use address::Place;
 use send::{DEPTH, Receiver, SENT, Senders};
@@ -68,7 +68,7 @@ pub struct Ud {
     /// Buffers in which something has come: which, and how much.
     come: VecDeque<(u32, u32)>,
     /// The ways to hosts.
-    ways: Ways,
+    address_handles: AddressHandles,
     cq: Arc<Cq>,
     channel: Arc<Channel>,
     /// Tells of the channel as long as there is a device.
@@ -169,7 +169,7 @@ impl Ud {
             senders,
             hearer,
             come: VecDeque::with_capacity(hears as usize),
-            ways: Ways::new(&pd, &chosen),
+            address_handles: AddressHandles::new(&pd, &chosen),
             cq,
             bell: Bell::new([channel.fd()])?,
             channel,
@@ -302,11 +302,11 @@ impl Carrier for Ud {
         self.place.card()
     }
 
-    fn ways(&mut self, _: Option<u32>, card: &str, _: bool) -> Result<Vec<UdAddress>, String> {
+    fn routes(&mut self, _: Option<u32>, card: &str, _: bool) -> Result<Vec<UdAddress>, String> {
         let unread = || format!("its UD card cannot be read: {card:.100}");
         let Place { address, mtu } = Place::from_card(card).ok_or_else(unread)?;
         let QueuePairAddress { port, queue_pair, qkey } = address;
-        let way = self.ways.to(port, Instant::now())?;
+        let way = self.address_handles.to(port, Instant::now())?;
         Ok(vec![UdAddress { gid: port.gid, way, queue_pair, qkey, mtu }])
     }
 
@@ -316,25 +316,25 @@ impl Carrier for Ud {
     }
 
     #[inline]
-    unsafe fn send(&mut self, to: UdAddress, train: &Train) -> Fate {
-        let Some(part) = train.next(false) else { return Fate::Sent(0) };
-        let runs = train.runs(part.runs);
+    unsafe fn send(&mut self, to: UdAddress, batch: &Batch) -> Fate {
+        let Some(part) = batch.next(false) else { return Fate::Sent(0) };
+        let runs = batch.runs(part.runs);
         if runs.iter().map(|run| run.bytes()).sum::<usize>() > self.chosen.mtu.into() {
             return Fate::TooLong;
         }
         if !self.has_room() {
             return match self.is_broken || self.senders.are_broken() {
-                true => Fate::NoWay(io::Error::other("the device takes no more work")),
+                true => Fate::Unreachable(io::Error::other("the device takes no more work")),
                 false => Fate::NoRoom,
             };
         }
         let UdAddress { way, queue_pair, qkey, .. } = to;
-        let to = Receiver { way: self.ways.at(way), queue_pair, qkey };
+        let to = Receiver { way: self.address_handles.at(way), queue_pair, qkey };
         // SAFETY: readable by the caller's promise, and no longer than a datagram; ways are never taken back.
         match unsafe { self.senders.send(to, runs) } {
             Ok(()) => Fate::Sent(1),
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Fate::NoRoom,
-            Err(error) => Fate::NoWay(error),
+            Err(error) => Fate::Unreachable(error),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The way out of datagrams: several queue pairs that send in turn (four are best, paper 001), each with a ring of
 //! registered memory for what is too long to be copied in the call.
 //!
-//! In: datagrams, and completions. Out: whether there was room. Every few pieces of work one asks for a completion,
+//! In: datagrams, and completions. Out: whether there was room. Every few work requests one asks for a completion,
 //! which is also that of those before it.
 
 use std::io;
@@ -15,7 +15,7 @@ use crate::verbs::objects::{Ah, Cq, Pd};
 use crate::verbs::pool::Pool;
 use crate::verbs::queue_pair::{Order, Plan, QueuePair, Ud};
 
-/// Pieces of work that one queue pair holds.
+/// Work requests that one queue pair holds.
 pub(super) const DEPTH: u32 = 64;
 /// One in so many asks for a completion.
 const ASKS: u32 = DEPTH / 4;
@@ -28,7 +28,7 @@ pub(super) const SENT: u64 = 1 << 63;
 #[derive(Debug)]
 struct Sender {
     queue_pair: QueuePair<Ud>,
-    /// Pieces of work that it was given, and those that are known to be done.
+    /// Work requests that it was given, and those that are known to be done.
     given: u32,
     done: u32,
     /// Its device takes no more of it.

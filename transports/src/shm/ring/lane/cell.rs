@@ -8,7 +8,7 @@ pub const CELL_WORDS: usize = 8;
 pub const PAYLOAD_WORDS: usize = 5;
 /// Cells of a lane at most: the count that rides back has 8 bits.
 pub const CELLS_MAX: u32 = 128;
-/// Cells that a lane needs: a transfer of pieces begins when there is room for two more.
+/// Cells that a lane needs: a transfer of fragments begins when there is room for two more.
 pub const CELLS_MIN: u32 = 4;
 
 /// Bytes of a place beside the cells, for a body that does not fit into its cell. Of 256 bytes, four
@@ -49,12 +49,12 @@ pub enum Class {
     Body = 1,
     /// The begin of a bulk transfer.
     Begin = 2,
-    /// A piece of a bulk transfer, in a chunk of the sender.
+    /// A fragment of a bulk transfer, in a chunk of the sender.
     Chunk = 3,
-    /// The begin of an eager message that lies in the ring of the sender, piece by piece.
+    /// The begin of an eager message that lies in the ring of the sender, fragment by fragment.
     Stream = 4,
-    /// The next piece of it.
-    Piece = 5,
+    /// The next fragment of it.
+    Fragment = 5,
     /// A frame of the core with its body in the lane, beside the cells.
     Beside = 6,
 }
@@ -67,7 +67,7 @@ impl Class {
             2 => Class::Begin,
             3 => Class::Chunk,
             4 => Class::Stream,
-            5 => Class::Piece,
+            5 => Class::Fragment,
             6 => Class::Beside,
             _ => return None,
         })
