@@ -16,10 +16,11 @@ use crate::face::Face;
 use crate::failure;
 use crate::lacks;
 use crate::library::{Phase, always, phase};
-use crate::node::{self, NodePort};
+use crate::node;
 use crate::procedure::Procedure;
 use crate::progress::{self, Turn};
 use crate::table::{FaceTable, Of};
+use transports::node::LocalPort;
 
 /// Whose error handler an error of a procedure goes to (MPI-5.0 §9.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +45,7 @@ pub enum Owner {
 
 /// What a body works on: the process, as long as the call lasts.
 pub struct Cx<'a> {
-    entry: mpi_core::entry::Entry<'a, NodePort>,
+    entry: mpi_core::entry::Entry<'a, LocalPort>,
     /// The procedure that was called.
     pub procedure: Procedure,
     /// The face it was called through.
@@ -55,7 +56,7 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Deref for Cx<'a> {
-    type Target = mpi_core::entry::Entry<'a, NodePort>;
+    type Target = mpi_core::entry::Entry<'a, LocalPort>;
 
     #[inline]
     fn deref(&self) -> &Self::Target {
@@ -108,7 +109,7 @@ pub fn call_to_start<F: Face>(
     owner: Owner,
     body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
 ) -> c_int {
-    let make = || node::Node::new(NodePort::default(), &Of::<F>::USER_CODE, always().clone());
+    let make = || node::Node::new(None, &Of::<F>::USER_CODE, always().clone());
     let node = NonNull::new(node::existing(make)).expect("a box is not null");
     let _alone = progress::alone();
     enter::<F>(node, procedure, owner, body)

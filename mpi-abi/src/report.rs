@@ -7,11 +7,8 @@ use mpi_core::port::PeerId;
 use transports::node::LocalPort;
 use transports::shm::protocol;
 
-use crate::node::NodePort;
-
-/// This rank's lines, of `size` ranks; none once it has left the others.
-pub(crate) fn lines(port: &mut NodePort, size: u32) -> String {
-    let Some(local) = port.local() else { return String::new() };
+/// This rank's lines, of `size` ranks.
+pub(crate) fn lines(local: &mut LocalPort, size: u32) -> String {
     let networks = local.tell_networks(size);
     let ways = local.tell_routes();
     // Alike on all of a host.

@@ -214,7 +214,8 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
     };
     // The others' words cannot be judged before their secret is known.
     port.set_deaf(size > 1);
-    cx.port.open(port);
+    port.set_host(&node::Program);
+    cx.port.set(Some(port));
     cx.join(Identity { job, rank, size });
     keep(bootstrap, settings);
     Ok(())
@@ -277,7 +278,7 @@ pub(crate) fn meet(cx: &mut Cx<'_>) -> Result<()> {
         settings.apply_uniform(text)?;
         cx.selection = configure::selection(&settings)?;
     }
-    let Some(port) = cx.port.local() else { return Ok(()) };
+    let port = &mut *cx.port;
     if let Some((secret, _)) = told {
         port.set_secret(secret);
     }
@@ -292,13 +293,9 @@ pub(crate) fn meet(cx: &mut Cx<'_>) -> Result<()> {
 /// Meets all others of a job on one host. Where ranks share processors all go on together: those who
 /// went ahead would take the turns of those whom they wait for soon.
 fn meet_all(cx: &mut Cx<'_>) {
-    let Some(port) = cx.port.local() else { return };
-    if port.meet_all() && port.is_oversubscribed() {
+    if cx.port.meet_all() && cx.port.is_oversubscribed() {
         let begin = Instant::now();
-        cx.block_until(|process| {
-            let has_met = process.port.local().is_none_or(LocalPort::has_met_all);
-            has_met || begin.elapsed() > TOGETHER_MOST
-        });
+        cx.block_until(|process| process.port.has_met_all() || begin.elapsed() > TOGETHER_MOST);
     }
 }
 
@@ -363,17 +360,14 @@ fn connect_all(cx: &mut Cx<'_>, when: ConnectMode) -> Result<()> {
     let begin = Instant::now();
     let mut begun = Ok(None);
     cx.block_until(|process| {
-        begun = match process.port.local() {
-            Some(port) => port.start_connecting(mode),
-            None => return true,
-        };
+        begun = process.port.start_connecting(mode);
         !matches!(begun, Ok(None))
     });
     let begun = begun.map_err(|why| {
         Error::new(ErrorClass::OTHER, format!("connections cannot be accepted: {why}"))
     })?;
     if let Some(mut state) = begun {
-        cx.block_until(|process| process.port.local().is_none_or(|port| port.connect(&mut state)));
+        cx.block_until(|process| process.port.connect(&mut state));
     }
     tracing::info!(micros = begin.elapsed().as_micros() as u64, "all connections are made");
     Ok(())
@@ -479,7 +473,7 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
         return leave(cx, Leaving::BeforeExit);
     }
     // It stays connected but looks no more: nobody's end is to wait for its word.
-    cx.block_until(|process| process.port.local().is_none_or(LocalPort::tell_all));
+    cx.block_until(|process| process.port.tell_all());
     close();
     // If the process ends now it is missed by nobody.
     library::answer(Frame::FinalizeSeen);
@@ -489,9 +483,14 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
 /// Leaves the job.
 fn leave(process: &mut node::Node, moment: Leaving) -> Result<()> {
     let reports = std::env::var_os(REPORT_VARIABLE).is_some();
-    let text = reports.then(|| report::lines(&mut process.port, process.objects.identity.size));
-    // Those who are still to be met are looked up at the launcher.
-    process.port.leave();
+    let size = process.objects.identity.size;
+    let port = process.port.get();
+    let text = port.and_then(|port| {
+        let text = reports.then(|| report::lines(port, size));
+        // Those who are still to be met are looked up at the launcher.
+        port.leave();
+        text
+    });
     let bootstrap = library().bootstrap.take();
     if let Some(text) = text
         && let Some(control) = bootstrap.as_ref().and_then(Bootstrap::control)
@@ -500,7 +499,7 @@ fn leave(process: &mut node::Node, moment: Leaving) -> Result<()> {
     }
     let left = bootstrap.map_or(Ok(()), |bootstrap| bootstrap.finalize(moment));
     // Behind the launcher's answer, since it takes time that ranks at work can use better.
-    process.port.close();
+    process.port.set(None);
     left.map_err(launcher_lost)
 }
 

@@ -4,6 +4,7 @@
 //! A new transport that implements [`Transport`] and passes the conformance set has all of MPI;
 //! [`Transport::offer`] and [`Transport::pull`] are bids for speed.
 
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use crate::buffer::{RawBytes, UserBuffer};
@@ -358,8 +359,44 @@ pub trait Sink {
     fn peer_down(&mut self, peer: PeerId, why: Why);
 }
 
-/// Said of a part of shared memory without shared memory.
-const CLOSED: &str = "only an open port has parts of shared memory";
+/// Said of a port that is not there.
+const CLOSED: &str = "MPI is initialised and not finalized";
+
+/// The port of a process: there is none before `MPI_Init` and after `MPI_Finalize`, when nothing is sent and nobody waits.
+pub struct Opened<P>(Option<P>);
+
+impl<P> Opened<P> {
+    /// This one, or none yet.
+    pub fn new(port: Option<P>) -> Opened<P> {
+        Opened(port)
+    }
+
+    /// The port, if there is one.
+    pub fn get(&mut self) -> Option<&mut P> {
+        self.0.as_mut()
+    }
+
+    /// From now on there is this one, or none.
+    pub fn set(&mut self, port: Option<P>) {
+        self.0 = port;
+    }
+}
+
+impl<P> Deref for Opened<P> {
+    type Target = P;
+
+    #[inline(always)]
+    fn deref(&self) -> &P {
+        self.0.as_ref().expect(CLOSED)
+    }
+}
+
+impl<P> DerefMut for Opened<P> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut P {
+        self.0.as_mut().expect(CLOSED)
+    }
+}
 
 /// The whole world of a process: its transports, its clock, and a way to wait.
 pub trait Port: Transport {

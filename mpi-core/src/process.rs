@@ -17,7 +17,7 @@ use crate::node_memory::SegmentId;
 use crate::objects::{Identity, Objects};
 use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
-use crate::port::{PeerId, Port, ProcessName};
+use crate::port::{Opened, PeerId, Port, ProcessName};
 use crate::request::{MatchedMessage, Operation, Request, Requests};
 use crate::table::Table;
 use crate::vci::Vci;
@@ -25,7 +25,7 @@ use crate::vci::Vci;
 /// One MPI process.
 pub struct Process<P: Port> {
     /// The world below.
-    pub port: P,
+    pub port: Opened<P>,
     /// What it has of MPI objects.
     pub objects: Objects,
     /// Messages taken by matched probes.
@@ -55,9 +55,9 @@ pub struct Process<P: Port> {
 
 impl<P: Port> Process<P> {
     /// A process that is part of no job yet: objects that need no communication can be made.
-    pub fn new(port: P, user: &'static dyn UserCode, always: Arc<Always>) -> Process<P> {
+    pub fn new(port: Option<P>, user: &'static dyn UserCode, always: Arc<Always>) -> Process<P> {
         Process {
-            port,
+            port: Opened::new(port),
             objects: Objects::new(always),
             matched: Table::new(),
             vci: Vci::new(),
@@ -92,11 +92,11 @@ impl<P: Port> Process<P> {
     #[inline]
     pub fn progress(&mut self) -> bool {
         if !self.vci.reports.is_empty() {
-            self.vci.send_reports(&mut self.port);
+            self.vci.send_reports(&mut *self.port);
         }
         let activity = self.port.poll(&mut self.vci);
         let flushed =
-            self.vci.has_deferred() && self.vci.flush(&mut self.port, self.objects.procedure);
+            self.vci.has_deferred() && self.vci.flush(&mut *self.port, self.objects.procedure);
         let settled = !self.vci.finished.is_empty() && self.executor().settle();
         // After the poll, so that what is missed now is what a sleep looks for.
         let went_on = !self.pending.is_empty() && self.go_on();

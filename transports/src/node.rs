@@ -5,6 +5,7 @@
 
 mod connecting;
 mod falling;
+mod host;
 mod memory;
 mod net;
 mod nets;
@@ -21,21 +22,28 @@ use std::time::{Duration, Instant};
 
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::error::Error;
 use mpi_core::header::Header;
+use mpi_core::io::disk::Storage;
 use mpi_core::node_memory::Meeting;
 use mpi_core::port::{
     Activity, Advert, Body, Caps, Expected, Fragments, Front, Full, Offer, PeerId, Port,
     ProcessName, Pulled, Sink, Token, Transport,
 };
+use mpi_core::tuning::LAUNCHER_GAP_TICKS;
+use mpi_core::waiting::Answer;
 
 use crate::cards::{Directory, NODE};
 pub use crate::clock::ticks;
+use crate::disk::Posix;
 use crate::loopback::Loopback;
 use crate::offers;
 use crate::shm::{LocalConfig, Secret, Shm};
 use crate::sys::cpus;
 use crate::tcp::Tcp;
 pub use connecting::{Connecting, Mode};
+pub use host::Host;
+use host::NoHost;
 use net::{Net, each};
 use nets::{Nets, Route};
 pub use network::Network;
@@ -61,6 +69,9 @@ pub struct LocalPort {
     start: Instant,
     /// Whether what comes from other processes is left where it is.
     deaf: bool,
+    host: &'static dyn Host,
+    /// When the host was asked last whether anybody asks, in ticks.
+    asked: u64,
 }
 
 const NOBODY: PeerId = PeerId(u32::MAX);
@@ -85,6 +96,8 @@ impl LocalPort {
             me_name,
             start: Instant::now(),
             deaf: false,
+            host: &NoHost,
+            asked: 0,
         })
     }
 
@@ -99,6 +112,11 @@ impl LocalPort {
     /// Whether what comes from other processes waits until this process can tell whether they are of its job.
     pub fn set_deaf(&mut self, deaf: bool) {
         self.deaf = deaf;
+    }
+
+    /// Says whose port this is.
+    pub fn set_host(&mut self, host: &'static dyn Host) {
+        self.host = host;
     }
 
     /// The kinds of cards by which peers find this process, with their texts, in the order in which
@@ -474,6 +492,32 @@ impl Port for LocalPort {
     #[inline]
     fn spins(&mut self, looks: u32) -> bool {
         self.shm.spins(looks)
+    }
+
+    fn storage(&self) -> &'static dyn Storage {
+        &Posix
+    }
+
+    fn is_asked(&mut self) -> bool {
+        let now = ticks();
+        if now.wrapping_sub(self.asked) < LAUNCHER_GAP_TICKS {
+            return false;
+        }
+        self.asked = now;
+        self.host.is_asked()
+    }
+
+    fn procedure_name(&self, number: u16) -> Option<&'static str> {
+        self.host.procedure_name(number)
+    }
+
+    fn end_job(&mut self, procedure: u16, peer: PeerId, error: &Error) {
+        self.host.end_job(procedure, peer, error);
+    }
+
+    fn answer(&mut self, answer: &Answer) {
+        let in_vain = self.tcp().and_then(|tcp| tcp.sought_in_vain());
+        self.host.answer(answer, in_vain);
     }
 }
 

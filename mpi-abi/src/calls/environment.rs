@@ -104,7 +104,7 @@ pub fn alloc_mem(
         mpi_core::fail!(ARG, "size", "is {size}, but a size cannot be negative");
     };
     let (bytes, align) = (bytes.max(1), alignment(cx, info)?);
-    let shared = cx.port.local().and_then(|local| local.allocate(bytes, align));
+    let shared = cx.port.allocate(bytes, align);
     let mut memory: *mut c_void = shared.map_or(ptr::null_mut(), <*mut u8>::cast);
     if memory.is_null() {
         // SAFETY: the address is written to, or left null if there is no memory.
@@ -131,7 +131,7 @@ fn alignment(cx: &Cx<'_>, info: InfoHandle) -> Result<usize> {
 
 /// `MPI_Free_mem`.
 pub fn free_mem(cx: &mut Cx<'_>, base: UserBuffer) -> Result<()> {
-    let shared = cx.port.local().is_some_and(|local| local.free(base.0));
+    let shared = cx.port.free(base.0);
     if !shared {
         // SAFETY: by the standard the address came from MPI_Alloc_mem, hence from posix_memalign.
         unsafe { libc::free(base.0.cast()) };

@@ -13,8 +13,8 @@ use mpi_core::status::Status;
 
 use super::{enter, is_sound, put};
 use crate::face::Face;
-use crate::node::NodePort;
 use crate::procedure::Procedure;
+use transports::node::LocalPort;
 
 /// `MPI_Wait`.
 #[inline(always)]
@@ -128,7 +128,7 @@ pub unsafe fn testall<F: Face>(
 /// Both arrays have `count` entries; the statuses may be ignored.
 #[inline(always)]
 unsafe fn report_all<F: Face>(
-    entry: &mut Entry<'_, NodePort>,
+    entry: &mut Entry<'_, LocalPort>,
     count: usize,
     requests: *mut F::Request,
     statuses: *mut F::Status,
@@ -157,7 +157,7 @@ unsafe fn report_all<F: Face>(
 /// The place can be written; so can the status, unless it is to be ignored.
 #[inline(always)]
 unsafe fn report<F: Face>(
-    entry: &mut Entry<'_, NodePort>,
+    entry: &mut Entry<'_, LocalPort>,
     (place, handle, empty): (*mut F::Request, RequestHandle, bool),
     status: *mut F::Status,
     with_error: bool,

@@ -10,7 +10,8 @@ use mpi_core::entry::Entry;
 use mpi_core::status::Status;
 
 use crate::face::Face;
-use crate::node::{self, NodePort};
+use crate::node;
+use transports::node::LocalPort;
 
 pub mod any_time;
 pub mod completion;
@@ -22,7 +23,7 @@ pub mod packing;
 /// # Safety
 /// As for `entry::call`: one thread at a time calls, or from within a call-out.
 #[inline]
-unsafe fn enter<'a>() -> Option<Entry<'a, NodePort>> {
+unsafe fn enter<'a>() -> Option<Entry<'a, LocalPort>> {
     // SAFETY: the node lives as long as the process, and the caller promises the rest.
     NonNull::new(node::running()).map(|node| unsafe { Entry::from_raw(node) })
 }

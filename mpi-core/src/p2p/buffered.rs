@@ -97,7 +97,7 @@ impl<P: Port> Messages<'_, P> {
         let begun = gather_long(&mut packer).and_then(|copy| {
             let from = UserBuffer(copy.as_ptr().cast_mut());
             let packer = Packer::contiguous(from, copy.len() as u64);
-            let port = &mut process.port;
+            let port = &mut *process.port;
             let comm = message.comm;
             Ok((process.vci.start_send(port, packer, route, Manner::Begun, owner, comm)?, copy))
         });

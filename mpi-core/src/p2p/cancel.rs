@@ -39,7 +39,7 @@ impl<P: Port> Process<P> {
             ..Header::default()
         };
         let body = Body::Bytes(RawBytes::from(&payload[..usize::from(INLINE_FIN)]));
-        self.vci.send(&mut self.port, peer, &mut header, body);
+        self.vci.send(&mut *self.port, peer, &mut header, body);
         if peer == self.own_peer() {
             self.settle_with_itself(request)?;
         }

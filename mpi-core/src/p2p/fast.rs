@@ -334,13 +334,13 @@ impl<P: Port> Messages<'_, P> {
         message: &Message,
     ) -> Result<Status, Front> {
         let process: &mut Process<P> = self;
-        process.vci.take_front(&mut process.port, looks, wanted, message)
+        process.vci.take_front(&mut *process.port, looks, wanted, message)
     }
 
     /// See [`Vci::give_front`].
     fn give_front(&mut self, peer: PeerId) -> bool {
         let process: &mut Process<P> = self;
-        process.vci.give_front(&mut process.port, peer)
+        process.vci.give_front(&mut *process.port, peer)
     }
 
     /// What a receive wants, if the fast path is open to it.
@@ -394,7 +394,7 @@ impl<P: Port> Messages<'_, P> {
             } else {
                 let process: &mut Process<P> = self;
                 let begun = match looks > 1 {
-                    true => process.vci.take_fragments(&mut process.port, wanted, message),
+                    true => process.vci.take_fragments(&mut *process.port, wanted, message),
                     false => None,
                 };
                 match begun {

@@ -162,7 +162,7 @@ impl<P: Port> Messages<'_, P> {
         match self.check_receive(&message)? {
             Some((unpacker, pattern)) => {
                 let process: &mut Process<P> = self;
-                let port = &mut process.port;
+                let port = &mut *process.port;
                 process.vci.start_receive(port, unpacker, pattern, Owner::Program, message.comm)
             }
             None => self.vci.requests.insert(Request::finished(Status::PROC_NULL, message.comm)),
@@ -206,7 +206,7 @@ impl<P: Port> Messages<'_, P> {
         let request =
             self.vci.requests.insert(Request::active(operation, Owner::Program, matched.comm))?;
         let process: &mut Process<P> = self;
-        process.vci.take(&mut process.port, request, matched.arrived);
+        process.vci.take(&mut *process.port, request, matched.arrived);
         Ok(request)
     }
 }

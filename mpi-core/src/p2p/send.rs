@@ -202,7 +202,7 @@ impl<P: Port> Messages<'_, P> {
         message: &Message,
     ) -> Result<Begun> {
         let process: &mut Process<P> = self;
-        let port = &mut process.port;
+        let port = &mut *process.port;
         process.vci.start_send(port, packer, route, manner, Owner::Program, message.comm)
     }
 

@@ -36,7 +36,7 @@ impl World {
 }
 
 fn live<R>(mut context: RankContext, body: impl Fn(&mut SimEntry<'_>) -> R) -> R {
-    let mut process = Process::new(context.take_port(), &NoUserCode, Arc::default());
+    let mut process = Process::new(Some(context.take_port()), &NoUserCode, Arc::default());
     let RankContext { ref job, rank, size, .. } = context;
     process.join(Identity { job: job.clone(), rank, size });
     process.begin_world();

@@ -166,7 +166,7 @@ fn frames_that_follow_no_rule_do_no_harm() {
                 return false;
             }
             let mut process: Process<SimPort> =
-                Process::new(context.take_port(), &NoUserCode, Arc::default());
+                Process::new(Some(context.take_port()), &NoUserCode, Arc::default());
             let RankContext { ref job, rank, size, .. } = context;
             process.join(Identity { job: job.clone(), rank, size });
             process.begin_world();

@@ -149,7 +149,7 @@ impl Transfer {
     /// Copies what is left of this process's own block.
     fn copy_own<P: Port>(&mut self, at: &mut AtSegment<'_, P>) {
         match &mut self.own {
-            Some((own, true)) => land_own(&mut at.entry.port, own),
+            Some((own, true)) => land_own(&mut *at.entry.port, own),
             Some((own, false)) => copy_own::<P>(own, u64::MAX),
             None => {}
         }

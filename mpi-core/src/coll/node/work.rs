@@ -161,7 +161,7 @@ impl<P: Port> AtSegment<'_, P> {
         match work.wait_for() {
             WaitFor::Each(_) if state.beside.is_empty() => LOOKS_FOR_LAST,
             WaitFor::Each(of) => {
-                let port = &mut process.port;
+                let port = &mut *process.port;
                 let mut open = state.beside.iter().filter(|rank| !work.has(member, **rank));
                 match open.all(|rank| {
                     port.memory_mut().read_fragment(member.segment, of(*rank)).is_some()
