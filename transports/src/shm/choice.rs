@@ -29,14 +29,8 @@ impl Shm {
             Bulk::CrossMemory => true,
             Bulk::Auto => {
                 let class = if on.is_far(to) { Class::OtherCache } else { Class::SameCache };
-                let message = Message {
-                    bytes: len,
-                    class,
-                    oversubscribed,
-                    mapped: false,
-                    one_run: true,
-                    readable: true,
-                };
+                let message =
+                    Message { bytes: len, class, oversubscribed, one_run: true, readable: true };
                 let profile = self.segments.profile();
                 // What no cache holds goes to memory and back on its way through a ring.
                 let exceeds = self.segments.caches.are_filled_by(on.footprint(len));

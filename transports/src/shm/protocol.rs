@@ -2,11 +2,11 @@
 //!
 //! * `Ring`: the writer stores it in a ring and the reader takes it from there, fragment by fragment, both at once
 //!   where each has a processor.
-//! * `Mapped`: the reader copies it from where it lies, in memory that it has mapped.
 //! * `CrossMemory`: the reader has the kernel copy it from the writer's address space.
 //!
-//! A bid is a pure function of the machine's profile and of the message. Short messages do not ask: up to 40 bytes
-//! go in a cell, up to the eager limit through slots and rings, whatever the profile says.
+//! A bid is a pure function of the machine's profile and of the message. Two kinds of message do not ask. Short ones:
+//! up to 40 bytes go in a cell, up to the eager limit through slots and rings. And those in memory that the reader has
+//! mapped: it copies them from there, for less than any bid.
 //!
 //! In: the profile, the message. Out: nanoseconds, and the protocol.
 
@@ -18,7 +18,6 @@ use crate::profile::{Class, Profile, UNIT};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Protocol {
     Ring,
-    Mapped,
     CrossMemory,
 }
 
@@ -30,8 +29,6 @@ pub(crate) struct Message {
     pub class: Class,
     /// Both ends run on one processor in turn.
     pub oversubscribed: bool,
-    /// It lies in memory that the reader has mapped.
-    pub mapped: bool,
     /// It goes to one run of memory.
     pub one_run: bool,
     /// The reader may have the kernel copy from the writer.
@@ -47,7 +44,6 @@ pub(crate) fn cost(profile: &Profile, protocol: Protocol, message: &Message) -> 
         Protocol::Ring => Some(
             of(store.max(load)) + store * (FIRST_FRAGMENT_BYTES as u64).min(message.bytes) / UNIT,
         ),
-        Protocol::Mapped => message.mapped.then(|| HANDSHAKE_NANOS + of(load)),
         Protocol::CrossMemory => {
             let kernel = profile.cross_memory.filter(|_| message.readable)?;
             // What is not one run is copied once more, out of a buffer between.
@@ -59,7 +55,7 @@ pub(crate) fn cost(profile: &Profile, protocol: Protocol, message: &Message) -> 
 
 /// The cheapest protocol.
 pub(crate) fn cheapest(profile: &Profile, message: &Message) -> Protocol {
-    let all = [Protocol::Ring, Protocol::Mapped, Protocol::CrossMemory];
+    let all = [Protocol::Ring, Protocol::CrossMemory];
     let bids = all.into_iter().filter_map(|way| Some((cost(profile, way, message)?, way)));
     bids.min_by_key(|(cost, _)| *cost).map_or(Protocol::Ring, |(_, way)| way)
 }
@@ -81,7 +77,6 @@ fn bids_for(profile: &Profile, whom: &str, class: Class) -> String {
             bytes: kibibytes << 10,
             class,
             oversubscribed: class == Class::SameCore,
-            mapped: false,
             one_run: true,
             readable: true,
         };
@@ -91,7 +86,7 @@ fn bids_for(profile: &Profile, whom: &str, class: Class) -> String {
         };
         let taken = match cheapest(profile, &message) {
             Protocol::CrossMemory => "cross-memory copy",
-            Protocol::Ring | Protocol::Mapped => "ring",
+            Protocol::Ring => "ring",
         };
         let (ring, copy) = (bid(Protocol::Ring), bid(Protocol::CrossMemory));
         format!("{kibibytes} KiB ring {ring}, cross-memory copy {copy}: {taken}")
@@ -109,7 +104,6 @@ mod tests {
         bytes: 1 << 20,
         class: Class::SameCache,
         oversubscribed: false,
-        mapped: false,
         one_run: true,
         readable: true,
     };
@@ -120,10 +114,6 @@ mod tests {
         assert_eq!(cheapest(&PROFILE, &MESSAGE), Protocol::Ring);
         assert_eq!(cheapest(&quick, &MESSAGE), Protocol::CrossMemory);
         assert_eq!(cheapest(&quick, &Message { readable: false, ..MESSAGE }), Protocol::Ring);
-        assert_eq!(
-            cheapest(&PROFILE, &Message { mapped: true, oversubscribed: true, ..MESSAGE }),
-            Protocol::Mapped
-        );
     }
 
     #[test]

@@ -34,7 +34,6 @@ impl Shm {
                     bytes: len,
                     class: known.reach.class(),
                     oversubscribed: self.waiter.is_oversubscribed(),
-                    mapped: false,
                     one_run,
                     readable: known.readable.is_some(),
                 };
