@@ -325,6 +325,7 @@ impl<P: Port> Executor<'_, P> {
     /// Starts a step; whether it is done already.
     fn start(&mut self, execution: &mut Execution, index: u32, step: StepId) -> Result<bool> {
         let Process { vci, port, .. } = &mut *self.process;
+        let port = &mut **port;
         let owner = Owner::Step { execution: index, step: step.0 };
         match execution.schedule.action(step) {
             Action::Send { to, from } => {
