@@ -5,10 +5,12 @@
 //! same lines and takes filters, `--skip`, `--list` and `--include-ignored` as libtest does.
 
 use anyhow::Result;
+use parking_lot::Mutex;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
 use std::time::Instant;
 use testsuite::prefix::Prefix;
 use testsuite::programs::{self, Program};
@@ -28,13 +30,25 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let start = Instant::now();
-    let mut tally = Tally::default();
-    for program in &programs {
-        if names(program).iter().any(|name| wanted(name)) {
-            try_out(program, &wanted, &mut tally);
+    let tally = Mutex::new(Tally::default());
+    let queue = Mutex::new(
+        programs.iter().filter(|program| names(program).iter().any(|name| wanted(name))),
+    );
+    let work = || {
+        while let Some(program) = next(&queue) {
+            try_out(program, &wanted, &tally);
         }
-    }
-    tally.close(start)
+    };
+    // One compiles while the other runs.
+    thread::scope(|scope| {
+        scope.spawn(work);
+        work();
+    });
+    tally.into_inner().close(start)
+}
+
+fn next<'a>(queue: &Mutex<impl Iterator<Item = &'a Program>>) -> Option<&'a Program> {
+    queue.lock().next()
 }
 
 /// Parts of the names of tests: those that run if there are any, and those that do not.
@@ -56,7 +70,7 @@ fn names(program: &Program) -> Vec<String> {
 }
 
 /// Compiles a program and runs it on each of its numbers of ranks.
-fn try_out(program: &Program, wanted: &dyn Fn(&str) -> bool, tally: &mut Tally) {
+fn try_out(program: &Program, wanted: &dyn Fn(&str) -> bool, tally: &Mutex<Tally>) {
     let compiled = compile(program);
     for (name, ranks) in names(program).iter().zip(&program.ranks) {
         if wanted(name) {
@@ -64,7 +78,7 @@ fn try_out(program: &Program, wanted: &dyn Fn(&str) -> bool, tally: &mut Tally) 
                 Ok((prefix, executable)) => programs::run(prefix, executable, *ranks),
                 Err(error) => Err(anyhow::anyhow!("{error:#}")),
             };
-            tally.take(name, ran);
+            tally.lock().take(name, ran);
         }
     }
 }

@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod setup;
 mod soak;
+mod suites;
 mod tally;
 mod test;
 mod tune;

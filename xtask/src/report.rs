@@ -7,7 +7,16 @@ use anyhow::{Context, Result};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Instant;
+
+/// One of several layers that run at once.
+pub(crate) struct Layer<'a> {
+    pub(crate) name: &'a str,
+    /// Seconds that it may take on two cores.
+    pub(crate) budget: u64,
+    pub(crate) run: Box<dyn FnOnce() -> Result<Tally> + Send + 'a>,
+}
 
 /// What has run until now.
 pub(crate) struct Report {
@@ -30,17 +39,25 @@ impl Report {
         budget: u64,
         run: impl FnOnce() -> Result<Tally>,
     ) -> Result<()> {
-        println!("== {name}");
-        let start = Instant::now();
-        let tally = run()?;
-        let seconds = start.elapsed().as_secs();
-        let over = if seconds > budget { "  over its budget" } else { "" };
-        self.lines.push(format!(
-            "{name:<30} {seconds:>5} s of {budget:>4} s  {:>6} ok {:>4} failed{over}",
-            tally.passed, tally.failed
-        ));
-        self.total.add(tally);
+        self.take(timed(name, budget, run)?);
         Ok(())
+    }
+
+    /// Runs several at once, where one alone leaves a processor idle.
+    pub(crate) fn at_once(&mut self, layers: Vec<Layer<'_>>) -> Result<()> {
+        thread::scope(|scope| {
+            let begin = |Layer { name, budget, run }| scope.spawn(move || timed(name, budget, run));
+            let running: Vec<_> = layers.into_iter().map(begin).collect();
+            for layer in running {
+                self.take(layer.join().expect("a layer does not panic")?);
+            }
+            Ok(())
+        })
+    }
+
+    fn take(&mut self, (line, tally): (String, Tally)) {
+        self.lines.push(line);
+        self.total.add(tally);
     }
 
     /// Whether nothing has failed yet.
@@ -61,6 +78,20 @@ impl Report {
         println!("{} passed, {} failed", self.total.passed, self.total.failed);
         Ok(if self.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Runs a layer; the line that tells of it, and its tally.
+fn timed(name: &str, budget: u64, run: impl FnOnce() -> Result<Tally>) -> Result<(String, Tally)> {
+    println!("== {name}");
+    let start = Instant::now();
+    let tally = run()?;
+    let seconds = start.elapsed().as_secs();
+    let over = if seconds > budget { "  over its budget" } else { "" };
+    let Tally { passed, failed } = tally;
+    let line = format!(
+        "{name:<30} {seconds:>5} s of {budget:>4} s  {passed:>6} ok {failed:>4} failed{over}"
+    );
+    Ok((line, tally))
 }
 
 /// Notes that something was passed over; tests that cannot run note themselves in the same file.

@@ -5,6 +5,7 @@
 
 use crate::run;
 use anyhow::{Result, bail};
+use parking_lot::Mutex;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -270,6 +271,9 @@ fn meet(needs: &[Need], yes: bool) -> Result<()> {
 
 /// Installs these packages; asks first where somebody can answer, unless `yes`.
 pub(crate) fn install(packages: &[&str], yes: bool) -> Result<()> {
+    // apt-get refuses to run twice at once, and two layers of tests may each want something.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock();
     if run::which("apt-get").is_none() {
         bail!(
             "there is no apt-get here; install by this system's own means what Debian calls: {}",

@@ -62,7 +62,7 @@ pub(crate) fn counted(cargo: &mut Command) -> Result<Tally> {
 }
 
 /// Whether a line of libtest is worth a person's time: all but the tests that passed.
-fn worth_showing(line: &str) -> bool {
+pub(crate) fn worth_showing(line: &str) -> bool {
     let passed = line.starts_with("test ") && line.ends_with("... ok");
     let ignored = line.starts_with("test ") && line.contains("... ignored");
     let heading = line.starts_with("running ") && line.contains(" test");

@@ -4,11 +4,11 @@
 //! The last layers are the checkers of `checkers`.
 
 use crate::checkers::{self, CHECKERS};
-use crate::report::Report;
+use crate::report::{self, Report};
 use crate::tally::{self, Tally};
-use crate::{install, peers, place, rdma, run, setup};
+use crate::{install, peers, place, rdma, run, setup, suites};
 use anyhow::Result;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// One layer of tests.
 struct Layer {
@@ -22,13 +22,20 @@ struct Layer {
 enum Work {
     /// A command whose success is one check.
     Check(&'static [&'static str]),
+    /// A cargo command that builds tests, which are run several programs at once and counted.
+    Suites(&'static [&'static str]),
     /// A cargo test command, whose tests are counted.
     Tests(&'static [&'static str]),
-    /// The same under loom, built apart from everything else.
-    Models(&'static [&'static str]),
     /// A task of our own that counts what it checks, and is skipped where it lacks something.
     Task(fn() -> Result<Tally>),
 }
+
+/// The unit tests and the test suite, in one build.
+const TESTS: [&str; 4] = ["test", "--workspace", "--tests", "--no-run"];
+
+/// What loom tries in every order of events; only the package itself is built for it.
+const MODELS: [&str; 9] =
+    ["rustc", "--package", "transports", "--lib", "--profile", "test", "--", "--cfg", "loom"];
 
 const LAYERS: &[Layer] = &[
     Layer { name: "format", budget: 10, work: Work::Check(&["fmt", "--all", "--check"]) },
@@ -45,27 +52,20 @@ const LAYERS: &[Layer] = &[
             "warnings",
         ]),
     },
-    Layer {
-        name: "unit tests",
-        budget: 420,
-        work: Work::Tests(&["test", "--workspace", "--no-fail-fast", "--lib", "--bins"]),
-    },
-    Layer {
-        name: "test suite",
-        budget: 600,
-        work: Work::Tests(&["test", "--workspace", "--no-fail-fast", "--test", "*"]),
-    },
-    Layer {
-        name: "models under loom",
-        budget: 240,
-        work: Work::Models(&["test", "--release", "--package", "transports", "--lib"]),
-    },
+    Layer { name: "build of the tests", budget: 300, work: Work::Check(&TESTS) },
+    Layer { name: "tests", budget: 420, work: Work::Suites(&TESTS) },
     Layer {
         name: "examples in the documentation",
         budget: 60,
         work: Work::Tests(&["test", "--workspace", "--no-fail-fast", "--doc"]),
     },
-    Layer { name: "RDMA in an emulated host", budget: 180, work: Work::Task(rdma::layer) },
+];
+
+/// Those that run at once, with the short checkers: the emulated host has one processor, and the
+/// compiler can have the other.
+const BESIDE: &[Layer] = &[
+    Layer { name: "RDMA in an emulated host", budget: 150, work: Work::Task(rdma::layer) },
+    Layer { name: "models under loom", budget: 120, work: Work::Suites(&MODELS) },
 ];
 
 /// What comes before the layers: without it the tests have nothing to run on.
@@ -99,7 +99,19 @@ pub(crate) fn test(all: bool) -> Result<ExitCode> {
         for layer in LAYERS {
             report.layer(layer.name, layer.budget, || perform(layer, all))?;
         }
-        for checker in CHECKERS.iter().filter(|checker| all || checker.short) {
+        let (short, long): (Vec<_>, Vec<_>) = CHECKERS.iter().partition(|checker| checker.short);
+        let beside = BESIDE.iter().map(|layer| report::Layer {
+            name: layer.name,
+            budget: layer.budget,
+            run: Box::new(move || perform(layer, all)),
+        });
+        let short = short.into_iter().map(|checker| report::Layer {
+            name: checker.title,
+            budget: checker.budget,
+            run: Box::new(|| checker.run()),
+        });
+        report.at_once(beside.chain(short).collect())?;
+        for checker in long.into_iter().filter(|_| all) {
             report.layer(checker.title, checker.budget, || checker.run())?;
         }
     }
@@ -109,21 +121,30 @@ pub(crate) fn test(all: bool) -> Result<ExitCode> {
 fn perform(layer: &Layer, all: bool) -> Result<Tally> {
     let mut cargo = run::cargo();
     match layer.work {
-        Work::Check(words) => return Ok(Tally::check(run::shown(cargo.args(words))?)),
-        Work::Task(task) => return checkers::or_skipped(layer.name, task()),
-        Work::Tests(words) => cargo
-            .args(words)
-            .env("FERRITE_TEST_PREFIX", place::prefix())
-            .env("FERRITE_TEST_SKIPPED", place::skipped()),
-        Work::Models(words) => {
-            let apart = place::target().join("loom");
-            cargo.args(words).env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", apart)
+        Work::Check(words) => Ok(Tally::check(run::shown(cargo.args(words))?)),
+        Work::Task(task) => checkers::or_skipped(layer.name, task()),
+        Work::Suites(words) => suites::counted(words, &|program| {
+            tell(program, all);
+            if all {
+                program.arg("--include-ignored");
+            }
+        }),
+        Work::Tests(words) => {
+            tell(cargo.args(words), all);
+            if all {
+                cargo.args(["--", "--include-ignored"]);
+            }
+            tally::counted(&mut cargo)
         }
-    };
+    }
+}
+
+/// Tells tests where things are, and how much to try.
+fn tell(command: &mut Command, all: bool) {
+    command.env("FERRITE_TEST_PREFIX", place::prefix());
+    command.env("FERRITE_TEST_SKIPPED", place::skipped());
     if all {
         // Random input and seeds of simulated worlds: many times what every run tries.
-        cargo.env("PROPTEST_CASES", "4096").env("FERRITE_TEST_SEEDS", "2000");
-        cargo.args(["--", "--include-ignored"]);
+        command.env("PROPTEST_CASES", "4096").env("FERRITE_TEST_SEEDS", "2000");
     }
-    tally::counted(&mut cargo)
 }

@@ -42,7 +42,8 @@ pub(crate) fn mpirun<S: AsRef<str>>(arguments: &[S]) -> Run {
 /// The example program that speaks to the launcher as the library does.
 pub(crate) fn rank_program() -> String {
     static FILE: OnceLock<String> = OnceLock::new();
-    let file = || built("build", &["-p", "launcher", "--example", "rank"], "examples/rank");
+    // Of the whole workspace, as the tests are: for one package crates have other features.
+    let file = || built("build", &["--workspace", "--example", "rank"], "examples/rank");
     FILE.get_or_init(file).clone()
 }
 

@@ -27,17 +27,20 @@ pub(super) fn programs(prefix: &Path, sources: &[String]) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Builds those examples that exist, named as PACKAGE/NAME.
+/// Builds those examples that exist, named as PACKAGE/NAME: as the tests are built, with which they
+/// share the rest.
 pub(super) fn examples(names: &[String]) -> Result<()> {
+    let mut cargo = run::cargo();
+    cargo.args(["build", "--quiet", "--profile", "test", "--workspace"]);
+    let mut any = false;
     for name in names {
         let (package, example) = name.split_once('/').context("an example is PACKAGE/NAME")?;
         if place::root().join(package).join(format!("examples/{example}.rs")).exists() {
-            let mut cargo = run::cargo();
-            cargo.args(["build", "--quiet", "--release", "--package", package]);
-            run::must(cargo.args(["--example", example]))?;
+            cargo.args(["--example", example]);
+            any = true;
         }
     }
-    Ok(())
+    if any { run::must(&mut cargo) } else { Ok(()) }
 }
 
 /// Why the library refuses a value of `FERRITE_TRANSPORT`, if it does.

@@ -1,6 +1,6 @@
 //! The lane and the parking protocol under loom, which tries every order of events.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p transports --lib`
+//! `RUSTFLAGS="--cfg loom" cargo test -p transports --lib`
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
