@@ -6,7 +6,7 @@
 
 use crate::run;
 use crate::tally::{self, Tally};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -101,6 +101,9 @@ fn built(words: &[&str]) -> Result<Option<Vec<Suite>>> {
     let mut suites = Vec::new();
     for line in output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         suites.extend(suite(serde_json::from_slice(line)?));
+    }
+    if suites.is_empty() {
+        bail!("cargo built no test program by: {}", words.join(" "));
     }
     let place = |suite: &Suite| LONG.iter().position(|name| suite.name == *name);
     suites.sort_by_key(|suite| place(suite).unwrap_or(LONG.len()));
