@@ -105,7 +105,7 @@ impl Symbols {
         let Some(address) = binary.address(place) else { return Vec::new() };
         let symbol =
             binary.loader.find_symbol(address).map(|name| demangle_auto(name.into(), None));
-        let mut functions = debugged(&binary.loader, address);
+        let mut functions = debugged(&binary.loader, address, symbol.as_deref());
         if is_library(&Call::At(path.to_path_buf(), place)) {
             if let Some(name) = symbol.as_deref().and_then(procedure) {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
@@ -120,17 +120,17 @@ impl Symbols {
     }
 }
 
-/// The functions at an address, as the debugger's tables have them.
-fn debugged(loader: &Loader, address: u64) -> Vec<Function> {
+/// The functions at an address, as the debugger's tables have them. Where these have lines alone it is the `symbol`'s.
+fn debugged(loader: &Loader, address: u64, symbol: Option<&str>) -> Vec<Function> {
     let mut functions = Vec::new();
     let Ok(mut frames) = loader.find_frames(address) else { return functions };
     while let Ok(Some(frame)) = frames.next() {
-        let name = frame.function.as_ref().and_then(|function| function.demangle().ok());
-        let Some(name) = name else { continue };
+        let told = frame.function.as_ref().and_then(|function| function.demangle().ok());
+        let Some(name) = told.as_deref().or(symbol) else { continue };
         let place = frame
             .location
             .and_then(|location| Some(format!("at {}:{}", location.file?, location.line?)));
-        functions.push(Function { name: readable(&name), place });
+        functions.push(Function { name: readable(name), place });
     }
     functions
 }
