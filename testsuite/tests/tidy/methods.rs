@@ -12,6 +12,7 @@ use super::{DIRECTION, complain, root};
 
 /// How many functions a type may have of its own.
 const MOST: usize = 60;
+
 /// The types of a crate, each with its number of functions.
 fn types(dir: &str) -> BTreeMap<String, usize> {
     let src = root().join(dir).join("src");
