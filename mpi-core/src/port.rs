@@ -362,7 +362,8 @@ pub trait Sink {
 /// Said of a port that is not there.
 const CLOSED: &str = "MPI is initialised and not finalized";
 
-/// The port of a process: there is none before `MPI_Init` and after `MPI_Finalize`, when nothing is sent and nobody waits.
+/// The port of a process: there is none before `MPI_Init` and after `MPI_Finalize`, when nothing is sent and nobody
+/// waits.
 pub struct Opened<P>(Option<P>);
 
 impl<P> Opened<P> {

@@ -266,7 +266,7 @@ mod tests {
     fn a_function_is_found_with_its_file_and_line() {
         let here = place_in_file(landmark as *const () as usize);
         let named = Symbols::default().name(&[here], (0, 0));
-        assert!(named.lines.contains(" landmark at ") && landmark() == 7, "{}", named.lines);
+        assert!(named.lines.contains("landmark at ") && landmark() == 7, "{}", named.lines);
         assert!(named.lines.contains("symbols.rs:"), "{}", named.lines);
         assert_eq!(named.procedure, None);
     }

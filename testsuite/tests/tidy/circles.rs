@@ -23,10 +23,7 @@ const LEFT: &[(&str, &str)] = &[
         "coll, comm, entry, group, io, lost, node_memory, objects, p2p, peers, port, process, request, rma, \
          session, vci, waiting, window_segments",
     ),
-    (
-        "mpi-abi/src",
-        "calls, entry, failure, fortran, glue, lacks, node, progress, report, startup, table",
-    ),
+    ("mpi-abi/src", "calls, entry, failure, fortran, glue, lacks, node, progress, startup, table"),
 ];
 /// How many re-exports in a row are looked through.
 const DEEP: usize = 8;
