@@ -69,7 +69,7 @@ fn the_first_rule_that_applies_wins() {
 
 #[test]
 fn oversubscribed_processes_may_have_rules_of_their_own() {
-    let table = "[[barrier]]\nalgorithm = \"tree\"\ncrowded = true";
+    let table = "[[barrier]]\nalgorithm = \"tree\"\noversubscribed = true";
     let selection = Selection::default().with_table(table, "test").unwrap();
     let shape = shape(Collective::Barrier, 8, 0);
     assert_eq!(selection.select(&shape).algorithm, Algorithm::Dissemination);
