@@ -53,7 +53,7 @@ const LAYERS: &[Layer] = &[
         ]),
     },
     Layer { name: "build of the tests", budget: 300, work: Work::Check(&TESTS) },
-    Layer { name: "tests", budget: 420, work: Work::Suites(&TESTS) },
+    Layer { name: "tests", budget: 540, work: Work::Suites(&TESTS) },
     Layer {
         name: "examples in the documentation",
         budget: 60,
