@@ -18,8 +18,8 @@ use crate::lacks;
 use crate::library::{Phase, always, phase};
 use crate::node;
 use crate::procedure::Procedure;
-use crate::progress::{self, Turn};
 use crate::table::{FaceTable, Of};
+use crate::turns::{self, Turn};
 use transports::node::LocalPort;
 
 /// Whose error handler an error of a procedure goes to (MPI-5.0 §9.3).
@@ -93,7 +93,7 @@ pub fn call<F: Face>(
 ) -> c_int {
     let mut turn = None;
     let node = NonNull::new(node::running()).or_else(|| {
-        turn = progress::turn();
+        turn = turns::turn();
         turn.as_ref().map(Turn::node)
     });
     match node {
@@ -111,7 +111,7 @@ pub fn call_to_start<F: Face>(
 ) -> c_int {
     let make = || node::Node::new(None, &Of::<F>::USER_CODE, always().clone());
     let node = NonNull::new(node::existing(make)).expect("a box is not null");
-    let _alone = progress::alone();
+    let _turn = turns::first_turn(node);
     enter::<F>(node, procedure, owner, body)
 }
 
@@ -136,9 +136,9 @@ fn enter<F: Face>(
     owner: Owner,
     body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
 ) -> c_int {
-    // SAFETY: the node lives as long as the process. Below MPI_THREAD_MULTIPLE, which is not
-    // granted, the program calls from one thread at a time what comes this way (what is always
-    // available does not, see `call_any_time`); a call from within user code comes from a
+    // SAFETY: the node lives as long as the process. Below MPI_THREAD_MULTIPLE the program calls
+    // from one thread at a time what comes this way (what is always available does not, see
+    // `call_any_time`), else whoever comes has a turn; a call from within user code comes from a
     // `call_out` of the outer entry.
     let mut entry = unsafe { mpi_core::entry::Entry::from_raw(node) };
     entry.procedure = procedure.number();

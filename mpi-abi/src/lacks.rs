@@ -4,13 +4,11 @@
 //! In: the procedure that was called, or the level of thread support that was asked for. Out: a line.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use mpi_core::error::{Error, ErrorClass};
 use parking_lot::Mutex;
 
 use crate::failure;
-use crate::library;
 use crate::procedure::Procedure;
 use crate::table::FaceTable;
 
@@ -69,21 +67,6 @@ fn is_first(procedure: Procedure) -> bool {
     let is_first = !said.contains(&procedure.number());
     said.extend(is_first.then_some(procedure.number()));
     is_first
-}
-
-/// The world's rank 0 says, once, that a program gets a lower level of thread support than it asks for.
-pub(crate) fn say_thread_level(procedure: Procedure, (asked, granted): (&str, &str)) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    let is_first = library::place().is_none_or(|place| place.rank == 0);
-    if !is_first || !library::library().says_threads || SAID.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    tell(format!(
-        "{}{}: {asked} was asked for and {granted} is provided: one thread at a time may call MPI. \
-         (mpi4py always asks; FERRITE_THREAD_NOTE=off silences this line.)",
-        failure::place(),
-        procedure.name()
-    ));
 }
 
 /// Writes a line in one piece.

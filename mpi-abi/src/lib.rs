@@ -32,6 +32,7 @@ mod standard_streams;
 mod startup;
 pub mod strings;
 pub mod table;
+mod turns;
 pub mod values;
 
 /// For the faces, which name core types and need no dependency of their own.

@@ -36,8 +36,6 @@ pub(crate) struct Library {
     pub wants_thread: bool,
     /// The user wants fatal signals told.
     pub wants_backtrace: bool,
-    /// The user wants to know that a program gets a lower level of thread support than it asks for.
-    pub says_threads: bool,
     /// Sessions that have not been finalized.
     pub sessions: u32,
     /// The process, by the kernel's number, that leaves the job when it exits and not before: it

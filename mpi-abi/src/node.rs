@@ -17,8 +17,8 @@ pub type Node = Process<LocalPort>;
 
 /// The node while MPI is initialised: what every ordinary procedure needs (decision 12).
 static RUNNING: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
-/// The same, in its place, where a thread looks after it (see `progress`).
-static WATCHED: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
+/// The same, in its place, where threads take turns in it (see `turns`).
+static SHARED: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
 /// The node from the first call of any procedure on.
 static EXISTING: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -28,14 +28,15 @@ pub(crate) fn running() -> *mut Node {
     RUNNING.load(Ordering::Acquire)
 }
 
-/// The node, if MPI is initialised and a thread looks after it: then nobody finds it `running`.
-pub(crate) fn watched() -> Option<NonNull<Node>> {
-    NonNull::new(WATCHED.load(Ordering::Acquire))
+/// The node, if MPI is initialised and threads take turns in it: then nobody finds it `running`.
+#[inline]
+pub(crate) fn shared() -> Option<NonNull<Node>> {
+    NonNull::new(SHARED.load(Ordering::Acquire))
 }
 
 /// Whether MPI is initialised and not finalized.
 pub(crate) fn is_open() -> bool {
-    !running().is_null() || watched().is_some()
+    !running().is_null() || shared().is_some()
 }
 
 /// The node, if it exists and the library is closed.
@@ -62,15 +63,15 @@ pub(crate) fn existing(make: impl FnOnce() -> Node) -> *mut Node {
     }
 }
 
-/// Opens the ordinary procedures; with a thread that looks after the node if so.
-pub(crate) fn open(watched: bool) {
+/// Opens the ordinary procedures; to threads that take turns if so.
+pub(crate) fn open(shared: bool) {
     let node = EXISTING.load(Ordering::Acquire);
-    if watched { &WATCHED } else { &RUNNING }.store(node, Ordering::Release);
+    if shared { &SHARED } else { &RUNNING }.store(node, Ordering::Release);
 }
 
 /// Closes them.
 pub(crate) fn close() {
-    for open in [&RUNNING, &WATCHED] {
+    for open in [&RUNNING, &SHARED] {
         open.store(std::ptr::null_mut(), Ordering::Release);
     }
 }

@@ -26,9 +26,7 @@ use crate::abi::Abi;
 use crate::calls::attributes::delete_all_in_the_end;
 use crate::configure;
 use crate::entry::Cx;
-use crate::lacks;
 use crate::library::{self, Phase, Place, library, phase};
-use crate::procedure::Procedure;
 use crate::{dying, node, progress, report, standard_streams};
 
 /// The levels of thread support with their core values.
@@ -38,23 +36,15 @@ pub(crate) const THREAD_LEVELS: [(&str, i32); 4] = [
     ("MPI_THREAD_SERIALIZED", 2048),
     ("MPI_THREAD_MULTIPLE", 4096),
 ];
+/// The place of the highest one.
+const MULTIPLE: usize = 3;
 
-/// The highest level granted until multiple threads are served, as its place among them.
-const HIGHEST: usize = 2;
-
-/// The level that is granted where `asked` is, by name and core value. One that is none counts as the lowest.
+/// The level that is granted where `asked` is, by name and core value: the same, unless the library serves one thread
+/// at a time already. One that is none counts as the lowest.
 pub(crate) fn granted(asked: i32) -> (&'static str, i32) {
+    let highest = if node::running().is_null() { MULTIPLE } else { MULTIPLE - 1 };
     let place = THREAD_LEVELS.iter().rposition(|(_, level)| *level <= asked);
-    THREAD_LEVELS[place.unwrap_or(0).min(HIGHEST)]
-}
-
-/// Has the user told if `asked` is more than is granted.
-pub(crate) fn note_thread_level(procedure: Procedure, asked: i32) {
-    let (granted, level) = granted(asked);
-    let asked = THREAD_LEVELS.iter().find(|(_, value)| *value == asked && *value > level);
-    if let Some((asked, _)) = asked {
-        lacks::say_thread_level(procedure, (asked, granted));
-    }
+    THREAD_LEVELS[place.unwrap_or(0).min(highest)]
 }
 
 /// Under which rank 0 publishes what all ranks have in common.
@@ -102,10 +92,9 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     cx.begin_world();
     library::set_phase(Phase::Running);
     let (_, granted) = granted(required);
-    note_thread_level(cx.procedure, required);
     // SAFETY: gettid cannot fail.
     library::set_thread_level(granted, unsafe { libc::gettid() });
-    open(cx)?;
+    open(cx, granted == THREAD_LEVELS[MULTIPLE].1)?;
     Ok(granted)
 }
 
@@ -122,11 +111,13 @@ pub(crate) fn begin_session(cx: &mut Cx<'_>) -> Result<()> {
             unsafe { libc::atexit(leave_at_exit) };
         }
     }
-    open(cx)
+    // Another session may ask for several threads while this one is in a call.
+    open(cx, !node::is_open())
 }
 
-/// Opens the ordinary procedures, and starts the progress thread if the user wants one.
-fn open(cx: &mut Cx<'_>) -> Result<()> {
+/// Opens the ordinary procedures, to `several` threads at a time or to one, and starts the progress thread if the user
+/// wants one.
+fn open(cx: &mut Cx<'_>, several: bool) -> Result<()> {
     let wants_thread = library().wants_thread;
     if wants_thread {
         progress::start(NonNull::from(&mut ***cx)).map_err(|why| {
@@ -134,7 +125,9 @@ fn open(cx: &mut Cx<'_>) -> Result<()> {
                 .hint("FERRITE_PROGRESS=calls does without it.")
         })?;
     }
-    node::open(wants_thread);
+    if !node::is_open() {
+        node::open(several || wants_thread);
+    }
     watch_signals();
     Ok(())
 }
@@ -149,10 +142,10 @@ fn watch_signals() {
 }
 
 /// Closes them again.
-fn close() {
+fn close(node: &mut node::Node) {
     dying::rest();
     node::close();
-    progress::stop();
+    progress::stop(node);
 }
 
 /// Joins the job, if this process has not yet: says who it is and how it is reached, and waits for nobody.
@@ -305,7 +298,6 @@ fn keep(bootstrap: Bootstrap, settings: Settings) {
     library.bootstrap = Some(bootstrap);
     library.wants_backtrace = settings.backtrace;
     library.wants_thread = settings.progress == ProgressMode::Thread;
-    library.says_threads = settings.thread_note;
     library.unmet = Some(settings);
 }
 
@@ -432,11 +424,21 @@ pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
         return Err(Error::new(ErrorClass::OTHER, "MPI_Init has not been called")
             .hint("A session is ended by MPI_Session_finalize."));
     }
+    refuse_others(cx)?;
     delete_all_in_the_end(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
     let is_last = library().sessions == 0;
     deliver(cx, SessionHandle::NULL, is_last);
     library::set_phase(Phase::After);
     rest(cx)
+}
+
+/// Nobody may be in a call while MPI ends (§11.2.2).
+fn refuse_others(cx: &Cx<'_>) -> Result<()> {
+    match cx.has_others_inside() {
+        true => Err(Error::new(ErrorClass::OTHER, "another thread is in a call of MPI")
+            .hint("Let all calls of other threads end before, and join the threads.")),
+        false => Ok(()),
+    }
 }
 
 /// Ends a session.
@@ -469,12 +471,12 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
         return Ok(());
     }
     if leaves_at_exit.is_none() {
-        close();
+        close(cx);
         return leave(cx, Leaving::BeforeExit);
     }
     // It stays connected but looks no more: nobody's end is to wait for its word.
     cx.block_until(|process| process.port.tell_all());
-    close();
+    close(cx);
     // If the process ends now it is missed by nobody.
     library::answer(Frame::FinalizeSeen);
     Ok(())

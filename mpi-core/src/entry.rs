@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 use crate::callout::UserCode;
 use crate::port::Port;
 use crate::process::Process;
+use crate::rest::Rest;
 use crate::roll_call::Call;
 
 /// How a wait has gone since something last moved in it.
@@ -19,8 +20,8 @@ use crate::roll_call::Call;
 pub(crate) struct Backoff {
     /// Rounds.
     pub(crate) polls: u32,
-    /// One of them has left the spin phase.
-    pub(crate) slept: bool,
+    /// Those of them behind the spin phase.
+    pub(crate) rests: u32,
 }
 
 /// A call in progress.
@@ -45,6 +46,11 @@ impl<'a, P: Port> Entry<'a, P> {
         Entry { process, borrowed: PhantomData }
     }
 
+    /// Where the process is.
+    pub(crate) fn process(&self) -> NonNull<Process<P>> {
+        self.process
+    }
+
     /// The same call for a shorter time: what a view of it has.
     #[inline(always)]
     pub(crate) fn reborrow(&mut self) -> Entry<'_, P> {
@@ -52,10 +58,12 @@ impl<'a, P: Port> Entry<'a, P> {
     }
 
     /// Runs the program's code. It may enter the library again, so every handle has to be looked
-    /// up anew afterwards; only what was called is what it was before.
+    /// up anew afterwards; only what was called is what it was before. Other threads have their turns meanwhile.
     pub fn call_out<R>(&mut self, code: impl FnOnce(&dyn UserCode) -> R) -> R {
         let (user, procedure) = (self.user, self.procedure);
+        let outside = self.step_outside();
         let result = code(user);
+        drop(outside);
         self.procedure = procedure;
         result
     }
@@ -81,22 +89,46 @@ impl<'a, P: Port> Entry<'a, P> {
             if self.poll() {
                 backoff = Backoff::default();
             } else {
-                self.pause(&mut backoff, |entry| call(entry));
+                self.pause(&mut backoff, |entry| call(entry), &mut done);
             }
         }
     }
 
-    /// Ends a round of a wait in which nothing moved: spins, yields or sleeps as the port sees fit. Who asks meanwhile
-    /// hears of the `call` that this process is in.
+    /// Ends a round of a wait in which nothing moved: spins, yields or sleeps as the port sees fit, until the wait may
+    /// be `over`. Who asks meanwhile hears of the `call` that this process is in.
     #[inline]
-    pub(crate) fn pause(&mut self, backoff: &mut Backoff, call: impl FnOnce(&Self) -> Call) {
+    pub(crate) fn pause(
+        &mut self,
+        backoff: &mut Backoff,
+        call: impl FnOnce(&Self) -> Call,
+        over: &mut impl FnMut(&mut Process<P>) -> bool,
+    ) {
         backoff.polls += 1;
-        if !self.port.wait(backoff.polls) {
-            return;
+        if !self.port.spins(backoff.polls) {
+            self.rest(backoff, call, over);
         }
-        if !std::mem::replace(&mut backoff.slept, true) {
+    }
+
+    /// As [`Entry::pause`], behind the spin phase.
+    #[cold]
+    fn rest(
+        &mut self,
+        backoff: &mut Backoff,
+        call: impl FnOnce(&Self) -> Call,
+        over: &mut impl FnMut(&mut Process<P>) -> bool,
+    ) {
+        match self.threads {
+            None => self.port.rest_alone(backoff.polls),
+            Some(_) => {
+                if self.rest_in_turn(backoff, over) == Rest::Look {
+                    return;
+                }
+            }
+        }
+        if backoff.rests == 0 {
             self.rests = self.rests.wrapping_add(1);
         }
+        backoff.rests += 1;
         self.pending.has_slept();
         if self.port.is_asked() {
             let answer = self.answer(call(self));

@@ -77,6 +77,17 @@ pub enum Exposure {
     Taken,
 }
 
+/// What a process waits for at a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// The next fragment of a stream.
+    Fragment(Source),
+    /// Room for a fragment of so many bytes.
+    Room(Audience, usize),
+    /// One of those for whom a fragment was exposed.
+    Reader(Audience),
+}
+
 /// Between which memories many bytes are copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copying {
@@ -220,4 +231,10 @@ pub trait NodeMemory {
 
     /// Lets the writer have the memory of the fragment that [`NodeMemory::read_fragment`] shows.
     fn consume_fragment(&mut self, segment: SegmentId, from: Source);
+
+    /// What was asked for in vain since the last poll: for a thread that sleeps while others poll.
+    fn missed(&self) -> Vec<(SegmentId, Awaited)>;
+
+    /// Whether some of that has come, or a member goes no further.
+    fn has_come(&mut self, missed: &[(SegmentId, Awaited)]) -> bool;
 }

@@ -14,6 +14,7 @@ use crate::header::Header;
 use crate::io::disk::{NoStorage, Storage};
 use crate::node_memory::{Meeting, NodeMemory};
 pub use crate::p2p::expected::Expected;
+use crate::rest::{Bed, Rest};
 use crate::waiting::Answer;
 use crate::window_segments::WindowSegments;
 
@@ -404,6 +405,9 @@ pub trait Port: Transport {
     /// What the processes of a node share.
     type Memory: NodeMemory + WindowSegments;
 
+    /// Where its threads sleep.
+    type Bed: Bed;
+
     /// The memory that this process shares with those of its node, while the port is open.
     fn node(&self) -> Option<&Self::Memory>;
 
@@ -440,8 +444,55 @@ pub trait Port: Transport {
 
     /// Called between polls that found nothing, with the number of such polls in a row, by an
     /// operation that cannot go on: spins, yields the processor or sleeps until news may have
-    /// come. Returns whether waiting has left its spin phase.
-    fn wait(&mut self, idle_polls: u32) -> bool;
+    /// come. Returns whether waiting has left its spin phase. For a process with one thread.
+    #[inline]
+    fn wait(&mut self, idle_polls: u32) -> bool {
+        let spins = self.spins(idle_polls);
+        if !spins {
+            self.rest_alone(idle_polls);
+        }
+        !spins
+    }
+
+    /// The part of [`Port::wait`] behind the spin phase.
+    #[cold]
+    #[inline(never)]
+    fn rest_alone(&mut self, idle_polls: u32) {
+        match self.rest(idle_polls) {
+            Rest::Look => {}
+            Rest::GiveWay => self.give_way(),
+            Rest::Sleep => {
+                if let Some(bed) = self.lie_down(false) {
+                    bed.sleep();
+                }
+                self.get_up(false);
+            }
+        }
+    }
+
+    /// What [`Port::wait`] is to do behind the spin phase.
+    fn rest(&mut self, idle_polls: u32) -> Rest;
+
+    /// From now on several threads use this process by turns, or one alone again: then no wait spins, or sleeps, with
+    /// the turn.
+    fn set_threads(&mut self, several: bool);
+
+    /// What a thread of several is to do after so many polls that found nothing, so many of them behind the spin phase.
+    fn rest_in_turn(&mut self, idle_polls: u32, rests: u32) -> Rest;
+
+    /// Lets others have this processor for a moment.
+    fn give_way(&mut self);
+
+    /// Makes a bed, for one of `several` threads or the only one, and tells all who have news from now on that they have
+    /// to wake whoever sleeps in this process; none if there is news already. [`Port::get_up`] follows in both cases.
+    fn lie_down(&mut self, several: bool) -> Option<Self::Bed>;
+
+    /// One sleeper of this process is up. If `others` sleep on, they are to be woken by what has not been told yet, and
+    /// the caller polls for what has.
+    fn get_up(&mut self, others: bool);
+
+    /// Whether what has begun since the last one lay down may need a poll before the first one gets up.
+    fn oversleeps(&self) -> bool;
 
     /// Lets others have this processor for a moment, where ranks share processors, though this
     /// process could go on: by what it has just done one of them may be able to do more for the rest.

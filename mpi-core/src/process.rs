@@ -18,8 +18,9 @@ use crate::objects::{Identity, Objects};
 use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
 use crate::port::{Opened, PeerId, Port, ProcessName};
-use crate::request::{MatchedMessage, Operation, Request, Requests};
+use crate::request::{MatchedMessage, Requests};
 use crate::table::Table;
+use crate::threads::Threads;
 use crate::vci::Vci;
 
 /// One MPI process.
@@ -51,6 +52,8 @@ pub struct Process<P: Port> {
     /// Rests within waits, each behind something that moved or at the begin of a wait: answers from two of them
     /// differ for who asks whether anything moves.
     pub(crate) rests: u64,
+    /// How several threads use it, if more than one may.
+    pub(crate) threads: Option<Threads<P>>,
 }
 
 impl<P: Port> Process<P> {
@@ -73,12 +76,14 @@ impl<P: Port> Process<P> {
             reductions: VecDeque::new(),
             user,
             rests: 0,
+            threads: None,
         }
     }
 
     /// Makes the process part of its job: all peers are made known to the port, which connects
     /// when something is sent.
     pub fn join(&mut self, identity: Identity) {
+        self.port.set_threads(self.threads.is_some());
         for rank in 0..identity.size {
             self.vci.peers.push(Peer::default());
             let name = ProcessName { job: identity.job.clone(), rank };
@@ -113,21 +118,6 @@ impl<P: Port> Process<P> {
     #[inline(always)]
     pub fn requests_mut(&mut self) -> &mut Requests {
         &mut self.vci.requests
-    }
-
-    /// Whether there is something that polls may move on: an operation that has begun, bytes that wait to
-    /// leave, or a window that they use.
-    pub fn has_work(&self) -> bool {
-        let goes_on = |request: &Request| {
-            let moves = !matches!(
-                request.operation,
-                Operation::Persistent(_) | Operation::Both { .. } | Operation::Generalized(_)
-            );
-            moves && !request.complete
-        };
-        self.vci.requests.iter().any(|(_, request)| goes_on(request))
-            || !(self.vci.is_flushed() && self.port.is_sent())
-            || self.windows.iter().next().is_some()
     }
 
     /// Whether everything that this process sent is delivered and nobody reads its memory.

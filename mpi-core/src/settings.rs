@@ -382,8 +382,6 @@ settings! {
     coll_exscan: String = String::new(), true, "Algorithm of MPI_Exscan";
     output: OutputMode = OutputMode::Lines, false,
         "When what ranks print through mpirun leaves their buffers: with each line, or when one is full";
-    thread_note: bool = true, false,
-        "Rank 0 says on standard error when a program gets fewer threads in MPI at a time than it asks for";
     log: String = String::new(), false,
         "What to log to standard error: error, warn, info, debug or trace, or of a part as transports=debug";
     backtrace: bool = true, false,

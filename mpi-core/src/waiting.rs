@@ -187,6 +187,10 @@ impl<P: Port> Process<P> {
 
     /// See [`Answer::balance`].
     fn balance(&self) -> Option<u16> {
+        // Another thread may send whatever is waited for.
+        if self.has_several_threads() {
+            return None;
+        }
         let comes = |request: &Request| match &request.operation {
             Operation::Receive(receive) => receive.awaited.is_some(),
             // It ends when the transport hears that all has arrived.

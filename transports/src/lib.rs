@@ -7,6 +7,8 @@
 pub mod sync;
 
 #[cfg(not(loom))]
+mod bed;
+#[cfg(not(loom))]
 mod bounds;
 #[cfg(not(loom))]
 pub mod cards;

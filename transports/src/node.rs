@@ -30,16 +30,18 @@ use mpi_core::port::{
     Activity, Advert, Body, Caps, Expected, Fragments, Front, Full, Offer, PeerId, Port,
     ProcessName, Pulled, Sink, Token, Transport,
 };
+use mpi_core::rest::Rest;
 use mpi_core::tuning::LAUNCHER_GAP_TICKS;
 use mpi_core::waiting::Answer;
 
+use crate::bed::Bed;
 use crate::cards::{Directory, NODE};
 pub use crate::clock::ticks;
 use crate::disk::Posix;
 use crate::loopback::Loopback;
 use crate::offers;
 use crate::shm::{LocalConfig, Secret, Shm};
-use crate::sys::cpus;
+use crate::sys::{cpus, wait};
 use crate::tcp::Tcp;
 pub use connecting::{Connecting, Mode};
 pub use host::Host;
@@ -425,6 +427,7 @@ impl Transport for LocalPort {
 
 impl Port for LocalPort {
     type Memory = Shm;
+    type Bed = Bed;
 
     #[inline(always)]
     fn node(&self) -> Option<&Shm> {
@@ -463,17 +466,41 @@ impl Port for LocalPort {
         self.start.elapsed()
     }
 
-    #[inline]
-    fn wait(&mut self, idle_polls: u32) -> bool {
-        if !self.loopback.is_idle() {
-            return false;
+    fn rest(&mut self, idle_polls: u32) -> Rest {
+        if self.loopback.is_idle() { self.shm.rest(idle_polls) } else { Rest::Look }
+    }
+
+    fn set_threads(&mut self, several: bool) {
+        self.shm.set_threads(several);
+    }
+
+    fn rest_in_turn(&mut self, idle_polls: u32, rests: u32) -> Rest {
+        match self.loopback.is_idle() {
+            true => self.shm.rest_in_turn(idle_polls, rests),
+            false => Rest::Look,
         }
-        let Some(nets) = &mut self.nets else { return self.shm.wait(idle_polls, || None) };
-        let pace = &mut self.pace;
-        self.shm.wait(idle_polls, || {
-            pace.hurry();
-            nets.before_sleep()
-        })
+    }
+
+    fn give_way(&mut self) {
+        wait::give_way();
+    }
+
+    fn lie_down(&mut self, several: bool) -> Option<Bed> {
+        self.pace.hurry();
+        let nets = self.nets.as_mut();
+        self.shm.lie_down(several, nets.and_then(|nets| nets.before_sleep()))
+    }
+
+    fn get_up(&mut self, others: bool) {
+        self.shm.get_up(others);
+        if others && let Some(nets) = &mut self.nets {
+            nets.before_sleep();
+        }
+    }
+
+    fn oversleeps(&self) -> bool {
+        !self.loopback.is_idle()
+            || self.shm.oversleeps(self.nets.as_ref().and_then(|nets| nets.put_off()))
     }
 
     fn yield_processor(&mut self) {

@@ -26,7 +26,6 @@ pub fn session_init(
     let level = thread_level(&asked)?;
     cx.session_mut(made)?.hints = hints(&asked, level)?;
     startup::begin_session(cx)?;
-    startup::note_thread_level(cx.procedure, level);
     *session = made;
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mpi_core::port::{Activity, Caps, Offer, PeerId, ProcessName, Sink, Transport};
 use mpi_core::settings::Settings;
@@ -276,8 +276,13 @@ impl Nets {
     /// The process is about to sleep: whatever ends that, the next polls look at everything.
     pub(super) fn before_sleep(&mut self) -> Option<Beside<'_>> {
         self.each_mut().for_each(|net| each!(net, net => net.look_soon()));
-        let at_most = self.each().filter_map(|net| each!(net, net => net.put_off())).min();
+        let at_most = self.put_off();
         Some(Beside { at_most, news: self.news()? })
+    }
+
+    /// In how long something is to be done even without news.
+    pub(super) fn put_off(&self) -> Option<Duration> {
+        self.each().filter_map(|net| each!(net, net => net.put_off())).min()
     }
 
     /// What becomes readable when there is news of any.

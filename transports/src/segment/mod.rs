@@ -10,7 +10,7 @@ mod stream;
 mod tests;
 
 use mpi_core::datatype::Packer;
-use mpi_core::node_memory::{Audience, Exposure, Fragment, Share, Source};
+use mpi_core::node_memory::{Audience, Awaited, Exposure, Fragment, Share, Source};
 use mpi_core::port::PeerId;
 use mpi_core::tuning::{
     EXCHANGED_FRAGMENT_BYTES, FRAGMENT_BYTES, OVERSUBSCRIBED_FRAGMENTS, SECOND_CACHES_BYTES,
@@ -38,17 +38,6 @@ pub struct Segment {
     /// What shares the caches; where ranks share processors, bytes of the way round in each stream.
     share: Share,
     round: usize,
-}
-
-/// What a process waits for at a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Awaited {
-    /// The next fragment of a stream.
-    Fragment(Source),
-    /// Room for a fragment of so many bytes.
-    Room(Audience, usize),
-    /// One of those for whom a fragment was exposed.
-    Reader(Audience),
 }
 
 impl Segment {

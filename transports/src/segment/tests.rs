@@ -4,12 +4,12 @@ use std::thread;
 
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Packer;
-use mpi_core::node_memory::{Audience, Exposure, Share, Source};
+use mpi_core::node_memory::{Audience, Awaited, Exposure, Share, Source};
 use mpi_core::port::PeerId;
 use mpi_core::tuning::SHORT_FRAGMENT_BYTES;
 use proptest::prelude::*;
 
-use super::{ALIGN, Awaited, Exposed, Layout, Location, Segment};
+use super::{ALIGN, Exposed, Layout, Location, Segment};
 use crate::conformance::pattern;
 
 /// A message that nothing comes back of.

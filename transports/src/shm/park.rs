@@ -7,12 +7,15 @@
 //! own value, so that a sender rings once.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mpi_core::rest::Rest;
 use mpi_core::tuning::{POLLS_PER_LOOK, SLEEP_BLIND, SLEEP_MAX, SPINS_BARE, WAITS_PER_CLOCK};
 
 use super::Shm;
 use super::settings::ShmSettings;
+use crate::bed::{self, Bed, Bell};
 use crate::copy;
 use crate::sync::Ordering;
 use crate::sys::{barrier, cpus, wait};
@@ -30,6 +33,12 @@ pub(super) struct Waiter {
     /// Turns given away without a wait.
     given: u32,
     sleep: u32,
+    /// Polls of a wait before it yields where several threads take turns: then none spins with the turn.
+    spins_in_turn: u32,
+    /// When the first of several threads that sleep looks again.
+    until: Option<Instant>,
+    /// Bells of threads that sleep or have slept.
+    bells: Vec<Bell>,
 }
 
 impl Waiter {
@@ -44,6 +53,9 @@ impl Waiter {
             yields: 0,
             given: 0,
             sleep: 0,
+            spins_in_turn: settings.spin_polls,
+            until: None,
+            bells: Vec::new(),
         }
     }
 
@@ -78,7 +90,7 @@ impl Waiter {
         true
     }
 
-    /// Whether it is time to sleep; else yields the processor.
+    /// Whether it is time to sleep; else to yield the processor.
     #[inline]
     fn is_tired(&mut self, idle_polls: u32) -> bool {
         if self.last == 0 || idle_polls <= self.last {
@@ -93,8 +105,23 @@ impl Waiter {
             return true;
         }
         self.yields = self.yields.wrapping_add(1);
-        wait::give_way();
         false
+    }
+
+    /// Somebody sleeps for so long.
+    fn note_sleep(&mut self, at_most: Duration) {
+        let until = Instant::now() + at_most;
+        self.until = Some(self.until.map_or(until, |before| before.min(until)));
+    }
+
+    /// A bell that nobody sleeps by; none where the kernel has no descriptor left.
+    fn bell(&mut self) -> Option<Bell> {
+        if let Some(free) = self.bells.iter().find(|bell| Arc::strong_count(bell) == 1) {
+            return Some(Arc::clone(free));
+        }
+        let bell = bed::bell()?;
+        self.bells.push(Arc::clone(&bell));
+        Some(bell)
     }
 }
 
@@ -128,20 +155,6 @@ impl Shm {
         self.waiter.spins(idle_polls)
     }
 
-    /// Waits between polls (see [`mpi_core::port::Port::wait`]), also for `beside`; whether the spin phase is over.
-    #[inline]
-    pub fn wait<'a>(
-        &mut self,
-        idle_polls: u32,
-        beside: impl FnOnce() -> Option<Beside<'a>>,
-    ) -> bool {
-        if self.waiter.spins(idle_polls) {
-            return false;
-        }
-        self.wait_off_processor(idle_polls, beside);
-        true
-    }
-
     /// See [`mpi_core::port::Port::yield_processor`]. A wait by tests comes here alone, so all kinds of news are looked
     /// for.
     pub(crate) fn yield_processor(&mut self) {
@@ -170,49 +183,108 @@ impl Shm {
         called
     }
 
-    #[cold]
-    #[inline(never)]
-    fn wait_off_processor<'a>(
-        &mut self,
-        idle_polls: u32,
-        beside: impl FnOnce() -> Option<Beside<'a>>,
-    ) {
+    /// See [`mpi_core::port::Port::rest`].
+    pub(crate) fn rest(&mut self, idle_polls: u32) -> Rest {
         if self.is_called() {
-            return;
+            return Rest::Look;
         }
         if self.waiter.is_tired(idle_polls) {
-            self.sleep(beside());
-        } else if self.waiter.yields.is_multiple_of(POLLS_PER_LOOK) {
+            return Rest::Sleep;
+        }
+        if self.waiter.yields.is_multiple_of(POLLS_PER_LOOK) {
             self.contacts.look_soon();
         }
+        Rest::GiveWay
     }
 
-    fn sleep(&mut self, beside: Option<Beside<'_>>) {
-        let contacts = &mut self.contacts;
-        let blind = std::mem::take(&mut contacts.refused)
+    /// See [`mpi_core::port::Port::set_threads`].
+    pub(crate) fn set_threads(&mut self, several: bool) {
+        self.waiter.spin_polls = if several { 0 } else { self.waiter.spins_in_turn };
+    }
+
+    /// See [`mpi_core::port::Port::rest_in_turn`]. To give way takes about a microsecond.
+    pub(crate) fn rest_in_turn(&mut self, idle_polls: u32, rests: u32) -> Rest {
+        if !self.is_oversubscribed() && idle_polls < self.waiter.spins_in_turn {
+            std::hint::spin_loop();
+            return Rest::Look;
+        }
+        if self.is_called() {
+            return Rest::Look;
+        }
+        if Duration::from_micros(rests.into()) >= self.waiter.yield_for {
+            return Rest::Sleep;
+        }
+        if rests.is_multiple_of(POLLS_PER_LOOK) {
+            self.contacts.look_soon();
+        }
+        Rest::GiveWay
+    }
+
+    /// Whether a frame was refused, or something is left to do at polls, of which nobody tells.
+    fn is_blind(&self) -> bool {
+        let contacts = &self.contacts;
+        contacts.refused
             || contacts.chores
             || !contacts.outbox.is_empty()
-            || !contacts.wanted.is_empty();
-        // Odd, so never 0, which means awake.
-        self.waiter.sleep = self.waiter.sleep.wrapping_add(2) | 1;
-        contacts.arena.parked().store(self.waiter.sleep, Ordering::SeqCst);
-        let fenced = contacts.fences && contacts.all_fence && barrier::everywhere().is_ok();
-        let at_most = if fenced && !blind { SLEEP_MAX } else { SLEEP_BLIND };
-        let also = beside.as_ref().and_then(|beside| beside.at_most).unwrap_or(at_most);
+            || !contacts.wanted.is_empty()
+    }
+
+    /// See [`mpi_core::port::Port::lie_down`]; news of `beside` wakes too.
+    pub(crate) fn lie_down(&mut self, several: bool, beside: Option<Beside<'_>>) -> Option<Bed> {
+        let blind = self.is_blind();
+        self.contacts.refused = false;
+        let bell = if several { self.waiter.bell() } else { None };
+        let fenced = self.raise_parked();
+        let longest = match fenced && !blind && bell.is_some() == several {
+            true => SLEEP_MAX,
+            false => SLEEP_BLIND,
+        };
+        let (at_most, news) =
+            beside.map_or((None, None), |beside| (beside.at_most, Some(beside.news)));
+        let at_most = at_most.map_or(longest, |at_most| at_most.min(longest));
+        if several {
+            self.waiter.note_sleep(at_most);
+        }
+        let contacts = &self.contacts;
         let quiet =
             contacts.row.iter().all(|peer| contacts.peers[peer.0 as usize].reader.peek().is_none());
-        if quiet
-            && contacts.events.is_empty()
-            && !contacts.has_connect_request()
-            && !self.segments.has_news()
+        if !quiet
+            || !contacts.events.is_empty()
+            || contacts.has_connect_request()
+            || self.segments.has_news()
         {
-            let fds = [contacts.socket.as_ref().map(AsFd::as_fd), beside.map(|beside| beside.news)];
-            self.counters.sleeps += 1;
-            if let Err(error) = wait::until_readable(fds, at_most.min(also)) {
-                tracing::warn!(%error, "sleeping on the shared-memory socket failed");
-            }
+            return None;
         }
-        contacts.arena.parked().store(0, Ordering::Relaxed);
-        contacts.look_soon();
+        self.counters.sleeps += 1;
+        let socket = contacts.socket.as_ref().map(AsFd::as_fd);
+        Some(Bed::new([socket, news], bell, at_most))
+    }
+
+    /// Has all who send from now on ring once; whether what they have sent before can be seen.
+    fn raise_parked(&mut self) -> bool {
+        // Odd, so never 0, which means awake.
+        self.waiter.sleep = self.waiter.sleep.wrapping_add(2) | 1;
+        self.contacts.arena.parked().store(self.waiter.sleep, Ordering::SeqCst);
+        self.contacts.fences && self.contacts.all_fence && barrier::everywhere().is_ok()
+    }
+
+    /// See [`mpi_core::port::Port::get_up`]. Who has rung does not ring again for those who sleep on.
+    pub(crate) fn get_up(&mut self, others: bool) {
+        self.waiter.until = None;
+        match others {
+            true => _ = self.raise_parked(),
+            false => self.contacts.arena.parked().store(0, Ordering::Relaxed),
+        }
+        self.look_at_all = true;
+        self.contacts.look_soon();
+    }
+
+    /// See [`mpi_core::port::Port::oversleeps`]; whoever is beside wants to be looked at in so long.
+    pub(crate) fn oversleeps(&self, beside: Option<Duration>) -> bool {
+        let blind = self.is_blind().then_some(SLEEP_BLIND);
+        blind.into_iter().chain(beside).min().is_some_and(|at_most| {
+            let at = Instant::now() + at_most;
+            self.waiter.until.is_none_or(|until| at + SLEEP_BLIND < until)
+        })
     }
 }

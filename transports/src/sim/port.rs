@@ -8,11 +8,12 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::error::Error;
 use mpi_core::header::Header;
-use mpi_core::node_memory::Meeting;
+use mpi_core::node_memory::{Awaited, Meeting, SegmentId};
 use mpi_core::port::{
     Activity, Advert, Body, Caps, Front, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled,
     Sink, Token, Transport,
 };
+use mpi_core::rest::{Bed, Rest};
 
 use super::endpoint::EndpointId;
 use super::network::{Item, SharedNetwork};
@@ -61,6 +62,8 @@ struct Fetch {
 pub struct SimPort {
     pub(super) network: SharedNetwork,
     pub(super) segments: Vec<Option<Segment>>,
+    /// What was asked for at segments in vain since the last poll.
+    pub(super) missed: Vec<(SegmentId, Awaited)>,
     me: EndpointId,
     pause: Option<Rc<dyn Fn(Pause)>>,
     /// Endpoints of known peers, by peer, and peers by endpoint.
@@ -83,6 +86,7 @@ impl SimPort {
         SimPort {
             network: Rc::clone(network),
             segments: Vec::new(),
+            missed: Vec::new(),
             me,
             pause: None,
             endpoints: Vec::new(),
@@ -279,6 +283,7 @@ impl Transport for SimPort {
     }
 
     fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
+        self.missed.clear();
         let known = |(from, _): &mut (EndpointId, Item)| self.peers.contains_key(from);
         let met: Vec<_> = self.strangers.extract_if(.., known).collect();
         let mut activity = if met.is_empty() { Activity::Idle } else { Activity::Busy };
@@ -392,8 +397,27 @@ fn copy_offered(offer: &Offer, len: u64, to: &mut Unpacker) {
     unsafe { to.unpack_from(RawBytes::new(bytes, len as usize)) };
 }
 
+/// Where a fiber sleeps.
+#[derive(Clone)]
+pub struct SimBed {
+    network: SharedNetwork,
+    pause: Option<Rc<dyn Fn(Pause)>>,
+}
+
+impl Bed for SimBed {
+    fn sleep(&self) {
+        match &self.pause {
+            Some(pause) => pause(Pause::Wait),
+            None => _ = self.network.borrow_mut().advance(),
+        }
+    }
+
+    fn wake(&self) {}
+}
+
 impl Port for SimPort {
     type Memory = SimPort;
+    type Bed = SimBed;
 
     fn node(&self) -> Option<&SimPort> {
         Some(self)
@@ -433,11 +457,31 @@ impl Port for SimPort {
 
     /// The first wait after news is a yield, so that the caller can publish what it waits for
     /// before it is suspended for good.
-    fn wait(&mut self, _: u32) -> bool {
+    fn rest(&mut self, _: u32) -> Rest {
         self.waits += 1;
         self.idle_polls = 0;
-        self.pause(if self.waits == 1 { Pause::Yield } else { Pause::Wait });
-        true
+        if self.waits == 1 { Rest::GiveWay } else { Rest::Sleep }
+    }
+
+    fn set_threads(&mut self, _: bool) {}
+
+    fn rest_in_turn(&mut self, _: u32, rests: u32) -> Rest {
+        self.idle_polls = 0;
+        if rests == 0 { Rest::GiveWay } else { Rest::Sleep }
+    }
+
+    fn give_way(&mut self) {
+        self.pause(Pause::Yield);
+    }
+
+    fn lie_down(&mut self, _: bool) -> Option<SimBed> {
+        Some(SimBed { network: Rc::clone(&self.network), pause: self.pause.clone() })
+    }
+
+    fn get_up(&mut self, _: bool) {}
+
+    fn oversleeps(&self) -> bool {
+        false
     }
 
     /// Every few polls that find nothing give a turn already.

@@ -4,7 +4,7 @@
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::node_memory::{
-    Audience, Copying, Exposure, Fetched, Fragment, NodeMemory, SegmentId, Share, Source,
+    Audience, Awaited, Copying, Exposure, Fetched, Fragment, NodeMemory, SegmentId, Share, Source,
 };
 use mpi_core::port::{PeerId, Port};
 
@@ -136,8 +136,9 @@ impl NodeMemory for SimPort {
     ) -> bool {
         let Some(at) = self.segment(segment) else { return false };
         let written = at.write(to, source, len, last);
-        if written {
-            self.nudge_audience(segment, to);
+        match written {
+            true => self.nudge_audience(segment, to),
+            false => self.missed.push((segment, Awaited::Room(to, len))),
         }
         written
     }
@@ -177,7 +178,12 @@ impl NodeMemory for SimPort {
     }
 
     fn exposure(&mut self, segment: SegmentId, to: Audience) -> Exposure {
-        self.segment(segment).map_or(Exposure::Waits, |segment| segment.exposure(to))
+        let exposure =
+            self.segment(segment).map_or(Exposure::Waits, |segment| segment.exposure(to));
+        if exposure == Exposure::Waits {
+            self.missed.push((segment, Awaited::Reader(to)));
+        }
+        exposure
     }
 
     fn fetch_fragment(
@@ -236,7 +242,11 @@ impl NodeMemory for SimPort {
     }
 
     fn read_fragment(&mut self, segment: SegmentId, from: Source) -> Option<Fragment> {
-        self.segment(segment)?.peek(from)
+        let fragment = self.segment(segment)?.peek(from);
+        if fragment.is_none() {
+            self.missed.push((segment, Awaited::Fragment(from)));
+        }
+        fragment
     }
 
     fn lags(&self, segment: SegmentId, rank: u32) -> bool {
@@ -266,5 +276,16 @@ impl NodeMemory for SimPort {
 
     fn abort_class(&mut self, segment: SegmentId, rank: u32) -> Option<i32> {
         self.segment(segment)?.abort_class(rank)
+    }
+
+    fn missed(&self) -> Vec<(SegmentId, Awaited)> {
+        self.missed.clone()
+    }
+
+    fn has_come(&mut self, missed: &[(SegmentId, Awaited)]) -> bool {
+        let has_come = |(segment, what): &(SegmentId, Awaited)| {
+            self.segment(*segment).is_some_and(|segment| segment.has_come(*what))
+        };
+        missed.iter().any(has_come)
     }
 }

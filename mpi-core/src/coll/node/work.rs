@@ -142,11 +142,17 @@ impl<P: Port> AtSegment<'_, P> {
                 Step::Stuck => {}
             }
             rounds += 1;
-            if backoff.slept || rounds == POLLS_PER_CHECK {
+            if backoff.rests > 0 || rounds == POLLS_PER_CHECK {
                 self.check_members(work)?;
                 rounds = 0;
             }
-            self.entry.pause(&mut backoff, |entry| member.call(entry, work));
+            let mut missed = None;
+            let mut over = |process: &mut Process<P>| {
+                let memory = process.port.memory_mut();
+                let missed = missed.get_or_insert_with(|| memory.missed());
+                memory.has_come(missed)
+            };
+            self.entry.pause(&mut backoff, |entry| member.call(entry, work), &mut over);
         }
     }
 

@@ -7,14 +7,15 @@
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::node_memory::{
-    Audience, Copying, Exposure, Fetched, Fragment, Meeting, NodeMemory, SegmentId, Share, Source,
+    Audience, Awaited, Copying, Exposure, Fetched, Fragment, Meeting, NodeMemory, SegmentId, Share,
+    Source,
 };
 use mpi_core::port::{PeerId, Pulled};
 use mpi_core::tuning::MAPPED_BYTES;
 
 use super::caches::Caches;
 use crate::profile::Profile;
-use crate::segment::{ALIGN, Awaited, Exposed, Layout, Segment};
+use crate::segment::{ALIGN, Exposed, Layout, Segment};
 use crate::shm::peer::State;
 use crate::shm::{Bulk, Contacts, Shm};
 use crate::{copy, stores};
@@ -66,11 +67,16 @@ impl Table {
     /// Whether something that was asked for in vain has come.
     pub(in crate::shm) fn has_news(&mut self) -> bool {
         let missed = std::mem::take(&mut self.missed);
-        let come = missed.iter().any(|(segment, what)| {
-            self.get(*segment).is_some_and(|segment| segment.has_come(*what))
-        });
+        let come = self.has_come(&missed);
         self.missed = missed;
         come
+    }
+
+    fn has_come(&mut self, missed: &[(SegmentId, Awaited)]) -> bool {
+        let has_come = |(segment, what): &(SegmentId, Awaited)| {
+            self.get(*segment).is_some_and(|segment| segment.has_come(*what))
+        };
+        missed.iter().any(has_come)
     }
 }
 
@@ -325,6 +331,14 @@ impl NodeMemory for Shm {
         at.consume(from);
         let writer = at.member(from.rank());
         self.contacts.wake(writer);
+    }
+
+    fn missed(&self) -> Vec<(SegmentId, Awaited)> {
+        self.segments.missed.clone()
+    }
+
+    fn has_come(&mut self, missed: &[(SegmentId, Awaited)]) -> bool {
+        self.segments.has_come(missed)
     }
 
     fn abort_segment(&mut self, segment: SegmentId, why: i32) {
