@@ -312,9 +312,6 @@ fn programs(
         for (name, value) in foreign::mapped(&request.global, inherited) {
             environment.entry(name).or_insert(value);
         }
-        if request.global.quiet {
-            environment.entry("FERRITE_THREAD_NOTE".into()).or_insert("off".into());
-        }
         if let Some(file) = &request.global.config {
             environment.insert("FERRITE_CONFIG".into(), here.join(file).into_os_string());
         }

@@ -151,15 +151,6 @@ fn variables_pass_as_asked() {
 }
 
 #[test]
-fn who_wants_it_quiet_hears_no_notes_of_the_ranks_either() {
-    let script = "echo note $FERRITE_THREAD_NOTE";
-    assert_eq!(lines(&["-q", "-n", "1", "sh", "-c", script]), ["note off"]);
-    let asked = ["-q", "-env", "FERRITE_THREAD_NOTE", "on", "-n", "1", "sh", "-c", script];
-    assert_eq!(lines(&asked), ["note on"]);
-    assert_eq!(lines(&["-n", "1", "sh", "-c", script]), ["note"]);
-}
-
-#[test]
 fn a_file_of_programs() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("programs");

@@ -19,7 +19,7 @@ use crate::library::{Phase, always, phase};
 use crate::node;
 use crate::procedure::Procedure;
 use crate::table::{FaceTable, Of};
-use crate::turns::{self, Turn};
+use crate::turns;
 use transports::node::LocalPort;
 
 /// Whose error handler an error of a procedure goes to (MPI-5.0 §9.3).
@@ -91,15 +91,29 @@ pub fn call<F: Face>(
     owner: Owner,
     body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
 ) -> c_int {
+    call_or::<F>(procedure, owner, || false, body)
+}
+
+/// As [`call`]; a thread that needs a turn tries first, in that turn, whether the fast path does all.
+#[inline(always)]
+pub fn call_or<F: Face>(
+    procedure: Procedure,
+    owner: Owner,
+    fast: impl FnOnce() -> bool,
+    body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
+) -> c_int {
     let mut turn = None;
-    let node = NonNull::new(node::running()).or_else(|| {
-        turn = turns::turn();
-        turn.as_ref().map(Turn::node)
-    });
-    match node {
-        Some(node) => enter::<F>(node, procedure, owner, body),
-        None => not_running::<F>(procedure),
-    }
+    let node = match NonNull::new(node::running()) {
+        Some(node) => node,
+        None => match turns::turn() {
+            Some(_turn) if fast() => return 0,
+            Some(mine) => turn.insert(mine).node(),
+            None => return not_running::<F>(procedure),
+        },
+    };
+    let code = enter::<F>(node, procedure, owner, body);
+    drop(turn);
+    code
 }
 
 /// Runs the body of a procedure that begins to use MPI, which several threads may call at the same time

@@ -39,12 +39,22 @@ pub(crate) const THREAD_LEVELS: [(&str, i32); 4] = [
 /// The place of the highest one.
 const MULTIPLE: usize = 3;
 
-/// The level that is granted where `asked` is, by name and core value: the same, unless the library serves one thread
-/// at a time already. One that is none counts as the lowest.
-pub(crate) fn granted(asked: i32) -> (&'static str, i32) {
-    let highest = if node::running().is_null() { MULTIPLE } else { MULTIPLE - 1 };
+/// The level that the world gets where `asked` is, a core value: the same. One that is none counts as the lowest.
+fn granted(asked: i32) -> i32 {
     let place = THREAD_LEVELS.iter().rposition(|(_, level)| *level <= asked);
-    THREAD_LEVELS[place.unwrap_or(0).min(highest)]
+    THREAD_LEVELS[place.unwrap_or(0)].1
+}
+
+/// The name of the level that a session gets which asks for one: the highest, unless the world has the library serve
+/// one thread at a time.
+pub(crate) fn session_level(asked: i32) -> &'static str {
+    let place = match node::running().is_null() {
+        true => MULTIPLE,
+        false => {
+            THREAD_LEVELS[..MULTIPLE].iter().rposition(|(_, level)| *level <= asked).unwrap_or(0)
+        }
+    };
+    THREAD_LEVELS[place].0
 }
 
 /// Under which rank 0 publishes what all ranks have in common.
@@ -91,7 +101,7 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     meet(cx)?;
     cx.begin_world();
     library::set_phase(Phase::Running);
-    let (_, granted) = granted(required);
+    let granted = granted(required);
     // SAFETY: gettid cannot fail.
     library::set_thread_level(granted, unsafe { libc::gettid() });
     open(cx, granted == THREAD_LEVELS[MULTIPLE].1)?;
@@ -352,7 +362,9 @@ fn connect_all(cx: &mut Cx<'_>, when: ConnectMode) -> Result<()> {
     let begin = Instant::now();
     let mut begun = Ok(None);
     cx.block_until(|process| {
-        begun = process.port.start_connecting(mode);
+        if matches!(begun, Ok(None)) {
+            begun = process.port.start_connecting(mode);
+        }
         !matches!(begun, Ok(None))
     });
     let begun = begun.map_err(|why| {

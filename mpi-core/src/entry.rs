@@ -74,7 +74,8 @@ impl<'a, P: Port> Entry<'a, P> {
         self.block_in(Process::roll_call, done);
     }
 
-    /// As [`Entry::block_until`]; `call` words what this process waits for, if somebody asks.
+    /// As [`Entry::block_until`]; `call` words what this process waits for, if somebody asks. While this thread sleeps
+    /// others ask whether it is `done`, and it asks again itself: what that does once it remembers.
     #[inline]
     pub fn block_in(
         &mut self,

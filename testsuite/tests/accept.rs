@@ -234,8 +234,6 @@ fn python_on(face: &str, library: &str) {
     let library = prefix().lib(library);
     let mut command = prefix().command("mpirun");
     command.args(["-n", "3"]).env("MPI4PY_LIBMPI", library).arg(python).args(["-c", PYTHON]);
-    // mpi4py asks for more threads than there are yet.
-    command.env("FERRITE_THREAD_NOTE", "off");
     let said = checked(&mut command);
     assert_eq!(said.matches(face).count(), 3, "{said}");
 }

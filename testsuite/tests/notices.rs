@@ -64,17 +64,17 @@ fn who_wants_full_buffers_has_them() {
 }
 
 /// What a run of `lacks` says, with its status.
-fn lacks(words: &[&str], setting: &str) -> (Option<i32>, String) {
+fn lacks(words: &[&str]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let mut run = mpirun("2");
-    run.arg(built("lacks", folder.path())).args(words).env("FERRITE_THREAD_NOTE", setting);
+    run.arg(built("lacks", folder.path())).args(words);
     let Output { status, stderr, .. } = run.output().unwrap();
     (status.code(), String::from_utf8(stderr).unwrap())
 }
 
 #[test]
 fn what_is_not_implemented_is_said_once_though_errors_return() {
-    let (status, said) = lacks(&[], "off");
+    let (status, said) = lacks(&[]);
     assert_eq!(status, Some(0), "{said}");
     for rank in 0..2 {
         for procedure in ["MPI_Comm_spawn", "MPI_Open_port"] {
@@ -91,20 +91,7 @@ fn what_is_not_implemented_is_said_once_though_errors_return() {
 
 #[test]
 fn what_ends_the_job_is_not_said_twice() {
-    let (status, said) = lacks(&["fatal"], "off");
+    let (status, said) = lacks(&["fatal"]);
     assert_eq!(status, Some(55), "{said}");
     assert_eq!(said.matches("MPI_Comm_spawn_multiple").count(), 1, "{said}");
-}
-
-#[test]
-fn rank_0_says_that_a_thread_level_is_lower_than_asked() {
-    for words in [&[][..], &["session"]] {
-        let (status, said) = lacks(words, "on");
-        assert_eq!(status, Some(0), "{said}");
-        let notes: Vec<&str> = said.lines().filter(|l| l.contains("MPI_THREAD_MULTIPLE")).collect();
-        assert_eq!(notes.len(), 1, "{said}");
-        assert!(notes[0].starts_with("ferrite: rank 0 on "), "{said}");
-        assert!(notes[0].contains("MPI_THREAD_SERIALIZED is provided"), "{said}");
-        assert!(notes[0].contains("FERRITE_THREAD_NOTE=off"), "{said}");
-    }
 }

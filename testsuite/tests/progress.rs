@@ -6,8 +6,9 @@ use testsuite::programs::{self, Batch};
 
 /// Programs with all kinds of operations under way, of functions of their own that the library calls, and of sessions,
 /// which open and close it.
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 13] = [
     "meanwhile",
+    "multiple",
     "icollectives",
     "pcollectives",
     "nonblocking",

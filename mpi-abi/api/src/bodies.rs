@@ -66,6 +66,15 @@ enum Value {
     Access,
 }
 
+/// A fast path that the glue tries before all else.
+#[derive(Clone, Debug)]
+pub struct FastPath {
+    /// Its function.
+    pub path: String,
+    /// Whether it enters the library, alone or in a turn.
+    pub enters: bool,
+}
+
 /// Where a body is.
 #[derive(Clone, Debug)]
 pub struct Body {
@@ -76,7 +85,7 @@ pub struct Body {
     /// Its path, as in `crate::calls::p2p::send`, or the call of the core.
     pub path: String,
     /// The path of a function with the C parameters that says whether it did the whole call.
-    pub fast_path: Option<String>,
+    pub fast_path: Option<FastPath>,
 }
 
 impl Body {
@@ -118,7 +127,10 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
     for Function { module, name, .. } in functions(&src.join("fast"))? {
         let procedure = names.get(&name);
         if let Some(body) = procedure.and_then(|procedure| bodies.get_mut(&procedure.name)) {
-            body.fast_path = Some(format!("crate::fast::{module}::{name}"));
+            body.fast_path = Some(FastPath {
+                path: format!("crate::fast::{module}::{name}"),
+                enters: module != "any_time",
+            });
         }
     }
     Ok(bodies)

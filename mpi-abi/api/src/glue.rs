@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::bodies::{Body, Form, Style};
+use crate::bodies::{Body, FastPath, Form, Style};
 use crate::convert;
 use crate::description::{Direction, Parameter, Procedure, When, camel};
 use crate::kind::Kind;
@@ -52,9 +52,11 @@ fn function(procedure: &Procedure, body: Option<&Body>) -> String {
         // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
         let _ = write!(
             out,
-            "unsafe {{\nif {fast_path}::<F>({arguments}) {{\nreturn 0;\n}}\n\
+            "unsafe {{\nif {}::<F{}>({arguments}) {{\nreturn 0;\n}}\n\
              {name}_in_full::<F>({arguments})\n}}\n}}\n\n\
              #[inline(never)]\nunsafe fn {name}_in_full<F: Face>({parameters}) -> {result} {{\n",
+            fast_path.path,
+            if fast_path.enters { ", crate::fast::Alone" } else { "" },
         );
     }
     match body {
@@ -148,10 +150,21 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
         let _ = writeln!(out, "let owner = F::{}_in({});", handle.word, parameter.ident());
         whose = format!("Owner::{}(owner)", handle.face);
     }
+    let fast_path = body.fast_path.as_ref().filter(|fast_path| fast_path.enters);
+    let (way_in, fast) = match fast_path {
+        None => (way_in, String::new()),
+        Some(FastPath { path, .. }) => {
+            let all: Vec<String> = procedure.parameters.iter().map(Parameter::ident).collect();
+            // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
+            let fast =
+                format!("|| unsafe {{ {path}::<F, crate::fast::InTurn>({}) }}, ", all.join(", "));
+            ("call_or", fast)
+        }
+    };
     // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
     let _ = writeln!(
         out,
-        "entry::{way_in}::<F>(Procedure::{}, {whose}, |cx| unsafe {{",
+        "entry::{way_in}::<F>(Procedure::{}, {whose}, {fast}|cx| unsafe {{",
         procedure.variant(),
     );
     let (mut all, mut bound) = (Piece::default(), String::new());

@@ -45,7 +45,7 @@ fn thread_level(asked: &Info) -> Result<i32> {
 /// What is granted of what a program asked for, among it this thread level.
 fn hints(asked: &Info, thread_level: i32) -> Result<Info> {
     let mut granted = Info::new();
-    granted.set("thread_level", startup::granted(thread_level).0)?;
+    granted.set("thread_level", startup::session_level(thread_level))?;
     if let Some(kinds) = asked.hint(memory_kinds::KEY) {
         granted.set(memory_kinds::KEY, memory_kinds::granted(kinds))?;
     }

@@ -11,16 +11,16 @@ use mpi_core::handle::RequestHandle;
 use mpi_core::request::fast::Peek;
 use mpi_core::status::Status;
 
-use super::{enter, is_sound, put};
+use super::{Way, is_sound, put};
 use crate::face::Face;
 use crate::procedure::Procedure;
 use transports::node::LocalPort;
 
 /// `MPI_Wait`.
 #[inline(always)]
-pub unsafe fn wait<F: Face>(request: *mut F::Request, status: *mut F::Status) -> bool {
+pub unsafe fn wait<F: Face, W: Way>(request: *mut F::Request, status: *mut F::Status) -> bool {
     // SAFETY: the program's promise.
-    let Some(mut entry) = (unsafe { enter() }) else { return false };
+    let Some(mut entry) = (unsafe { W::enter() }) else { return false };
     if request.is_null() || !is_sound::<F>(status) {
         return false;
     }
@@ -34,13 +34,13 @@ pub unsafe fn wait<F: Face>(request: *mut F::Request, status: *mut F::Status) ->
 
 /// `MPI_Test`.
 #[inline(always)]
-pub unsafe fn test<F: Face>(
+pub unsafe fn test<F: Face, W: Way>(
     request: *mut F::Request,
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> bool {
     // SAFETY: the program's promise.
-    let Some(mut entry) = (unsafe { enter() }) else { return false };
+    let Some(mut entry) = (unsafe { W::enter() }) else { return false };
     if request.is_null() || flag.is_null() || !is_sound::<F>(status) {
         return false;
     }
@@ -61,13 +61,13 @@ pub unsafe fn test<F: Face>(
 
 /// `MPI_Waitall`: reports none before all have completed well.
 #[inline(always)]
-pub unsafe fn waitall<F: Face>(
+pub unsafe fn waitall<F: Face, W: Way>(
     count: c_int,
     array_of_requests: *mut F::Request,
     array_of_statuses: *mut F::Status,
 ) -> bool {
     // SAFETY: the program's promise.
-    let Some(mut entry) = (unsafe { enter() }) else { return false };
+    let Some(mut entry) = (unsafe { W::enter() }) else { return false };
     let Ok(count) = usize::try_from(count) else { return false };
     if array_of_requests.is_null() || !is_sound::<F>(array_of_statuses) {
         return false;
@@ -86,14 +86,14 @@ pub unsafe fn waitall<F: Face>(
 
 /// `MPI_Testall`: reports none before all have completed well.
 #[inline(always)]
-pub unsafe fn testall<F: Face>(
+pub unsafe fn testall<F: Face, W: Way>(
     count: c_int,
     array_of_requests: *mut F::Request,
     flag: *mut c_int,
     array_of_statuses: *mut F::Status,
 ) -> bool {
     // SAFETY: the program's promise.
-    let Some(mut entry) = (unsafe { enter() }) else { return false };
+    let Some(mut entry) = (unsafe { W::enter() }) else { return false };
     let Ok(count) = usize::try_from(count) else { return false };
     if array_of_requests.is_null() || flag.is_null() || !is_sound::<F>(array_of_statuses) {
         return false;

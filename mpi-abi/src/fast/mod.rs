@@ -18,14 +18,35 @@ pub mod completion;
 pub mod p2p;
 pub mod packing;
 
-/// The way into an initialised library.
-///
-/// # Safety
-/// As for `entry::call`: one thread at a time calls, or from within a call-out.
-#[inline]
-unsafe fn enter<'a>() -> Option<Entry<'a, LocalPort>> {
-    // SAFETY: the node lives as long as the process, and the caller promises the rest.
-    NonNull::new(node::running()).map(|node| unsafe { Entry::from_raw(node) })
+/// A way into an initialised library.
+pub trait Way {
+    /// Goes it, if it is open.
+    ///
+    /// # Safety
+    /// As for `entry::call`: one thread at a time calls, or from within a call-out.
+    unsafe fn enter<'a>() -> Option<Entry<'a, LocalPort>>;
+}
+
+/// The way of a process that one thread at a time calls from.
+pub struct Alone;
+
+impl Way for Alone {
+    #[inline]
+    unsafe fn enter<'a>() -> Option<Entry<'a, LocalPort>> {
+        // SAFETY: the node lives as long as the process, and the caller promises the rest.
+        NonNull::new(node::running()).map(|node| unsafe { Entry::from_raw(node) })
+    }
+}
+
+/// The way of a thread that has a turn.
+pub struct InTurn;
+
+impl Way for InTurn {
+    #[inline]
+    unsafe fn enter<'a>() -> Option<Entry<'a, LocalPort>> {
+        // SAFETY: as above.
+        node::shared().map(|node| unsafe { Entry::from_raw(node) })
+    }
 }
 
 /// Whether a status goes nowhere or to a place that can be written.

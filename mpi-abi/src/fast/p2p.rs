@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 
 use mpi_core::p2p::Message;
 
-use super::{enter, is_sound, put};
+use super::{Way, is_sound, put};
 use crate::device;
 use crate::face::Face;
 use crate::procedure::Procedure;
@@ -35,7 +35,7 @@ fn message<F: Face>(
 
 /// `MPI_Send`.
 #[inline(always)]
-pub unsafe fn send<F: Face>(
+pub unsafe fn send<F: Face, W: Way>(
     buf: *const c_void,
     count: i64,
     datatype: F::Datatype,
@@ -44,7 +44,7 @@ pub unsafe fn send<F: Face>(
     comm: F::Comm,
 ) -> bool {
     // SAFETY: the program's promise.
-    let Some(mut entry) = (unsafe { enter() }) else { return false };
+    let Some(mut entry) = (unsafe { W::enter() }) else { return false };
     if !device::is_known(buf) {
         return false;
     }
@@ -55,7 +55,7 @@ pub unsafe fn send<F: Face>(
 
 /// `MPI_Isend`.
 #[inline(always)]
-pub unsafe fn isend<F: Face>(
+pub unsafe fn isend<F: Face, W: Way>(
     buf: *const c_void,
     count: i64,
     datatype: F::Datatype,
@@ -65,7 +65,7 @@ pub unsafe fn isend<F: Face>(
     request: *mut F::Request,
 ) -> bool {
     // SAFETY: the program's promise.
-    let Some(mut entry) = (unsafe { enter() }) else { return false };
+    let Some(mut entry) = (unsafe { W::enter() }) else { return false };
     if request.is_null() || !device::is_known(buf) {
         return false;
     }
@@ -80,7 +80,7 @@ pub unsafe fn isend<F: Face>(
 
 /// `MPI_Recv`.
 #[inline(always)]
-pub unsafe fn recv<F: Face>(
+pub unsafe fn recv<F: Face, W: Way>(
     buf: *mut c_void,
     count: i64,
     datatype: F::Datatype,
@@ -90,7 +90,7 @@ pub unsafe fn recv<F: Face>(
     status: *mut F::Status,
 ) -> bool {
     // SAFETY: the program's promise.
-    let Some(mut entry) = (unsafe { enter() }) else { return false };
+    let Some(mut entry) = (unsafe { W::enter() }) else { return false };
     if !is_sound::<F>(status) || !device::is_known(buf) {
         return false;
     }
@@ -104,7 +104,7 @@ pub unsafe fn recv<F: Face>(
 
 /// `MPI_Irecv`.
 #[inline(always)]
-pub unsafe fn irecv<F: Face>(
+pub unsafe fn irecv<F: Face, W: Way>(
     buf: *mut c_void,
     count: i64,
     datatype: F::Datatype,
@@ -114,7 +114,7 @@ pub unsafe fn irecv<F: Face>(
     request: *mut F::Request,
 ) -> bool {
     // SAFETY: the program's promise.
-    let Some(mut entry) = (unsafe { enter() }) else { return false };
+    let Some(mut entry) = (unsafe { W::enter() }) else { return false };
     if request.is_null() || !device::is_known(buf) {
         return false;
     }
@@ -127,7 +127,7 @@ pub unsafe fn irecv<F: Face>(
 
 /// `MPI_Sendrecv`.
 #[inline(always)]
-pub unsafe fn sendrecv<F: Face>(
+pub unsafe fn sendrecv<F: Face, W: Way>(
     sendbuf: *const c_void,
     sendcount: i64,
     sendtype: F::Datatype,
@@ -142,7 +142,7 @@ pub unsafe fn sendrecv<F: Face>(
     status: *mut F::Status,
 ) -> bool {
     // SAFETY: the program's promise.
-    let Some(mut entry) = (unsafe { enter() }) else { return false };
+    let Some(mut entry) = (unsafe { W::enter() }) else { return false };
     if !is_sound::<F>(status) || !device::is_known(sendbuf) || !device::is_known(recvbuf) {
         return false;
     }

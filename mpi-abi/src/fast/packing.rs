@@ -9,14 +9,14 @@ use std::ffi::c_void;
 
 use mpi_core::datatype::pack::PackBuffer;
 
-use super::enter;
+use super::Way;
 use crate::args::IntOut;
 use crate::device;
 use crate::face::Face;
 
 /// `MPI_Pack`.
 #[inline(always)]
-pub unsafe fn pack<F: Face>(
+pub unsafe fn pack<F: Face, W: Way>(
     inbuf: *const c_void,
     incount: i64,
     datatype: F::Datatype,
@@ -26,12 +26,12 @@ pub unsafe fn pack<F: Face>(
     comm: F::Comm,
 ) -> bool {
     // SAFETY: the program's promise.
-    unsafe { copy::<F, true>(inbuf, incount, datatype, outbuf, outsize, position, comm) }
+    unsafe { copy::<F, W, true>(inbuf, incount, datatype, outbuf, outsize, position, comm) }
 }
 
 /// `MPI_Unpack`.
 #[inline(always)]
-pub unsafe fn unpack<F: Face>(
+pub unsafe fn unpack<F: Face, W: Way>(
     inbuf: *const c_void,
     insize: i64,
     position: IntOut,
@@ -41,12 +41,12 @@ pub unsafe fn unpack<F: Face>(
     comm: F::Comm,
 ) -> bool {
     // SAFETY: the program's promise.
-    unsafe { copy::<F, false>(outbuf, outcount, datatype, inbuf, insize, position, comm) }
+    unsafe { copy::<F, W, false>(outbuf, outcount, datatype, inbuf, insize, position, comm) }
 }
 
 /// Packs `count` elements at `buf`, or unpacks them.
 #[inline(always)]
-unsafe fn copy<F: Face, const PACK: bool>(
+unsafe fn copy<F: Face, W: Way, const PACK: bool>(
     buf: *const c_void,
     count: i64,
     datatype: F::Datatype,
@@ -56,7 +56,7 @@ unsafe fn copy<F: Face, const PACK: bool>(
     comm: F::Comm,
 ) -> bool {
     // SAFETY: the program's promise.
-    let Some(entry) = (unsafe { enter() }) else { return false };
+    let Some(entry) = (unsafe { W::enter() }) else { return false };
     if position.is_null() || !device::is_known(buf) || !device::is_known(packed) {
         return false;
     }

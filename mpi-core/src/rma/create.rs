@@ -189,7 +189,10 @@ impl<P: Port> Windows<'_, P> {
             let mut fetched = None;
             let call = |process: &Process<P>| process.waits_to_meet(comm, members[0]);
             self.entry.block_in(call, |process| {
-                fetched = process.port.memory_mut().fetch_window_segment(mark, members[0], layout);
+                let memory = process.port.memory_mut();
+                fetched = fetched
+                    .take()
+                    .or_else(|| memory.fetch_window_segment(mark, members[0], layout));
                 fetched.is_some()
             });
             let fetched = fetched.expect("awaited").map_err(refused);

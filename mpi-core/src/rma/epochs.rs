@@ -358,8 +358,9 @@ impl<P: Port> Windows<'_, P> {
         let line = Line::of(&self.entry.window(win)?.segment, target);
         let ticket = line.queue();
         let call = |process: &Process<P>| process.waits_for_lock(win, target);
+        let mut entered = false;
         self.entry.block_in(call, |process| {
-            let entered = line.enter(ticket, alone);
+            entered = entered || line.enter(ticket, alone);
             if !entered {
                 process.port.memory_mut().watch();
             }

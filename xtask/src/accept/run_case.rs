@@ -35,8 +35,6 @@ fn end(case: &Case, library: &Contestant, program: &Path, patience: u64) -> Resu
     let mut launch = library.launcher(case.ranks);
     launch.args(["-n", &case.ranks.to_string()]).args(&case.launcher);
     launch.envs(case.environment.iter().map(|(name, value)| (name, value)));
-    // A note for users of programs; these look for every word.
-    launch.env("FERRITE_THREAD_NOTE", "off");
     launch.arg(program).args(&case.words);
     let mut command = rounds::within(&launch, patience);
     command.current_dir(program.parent().context("a program without a folder")?);
