@@ -118,10 +118,10 @@ impl<'a, P: Port> Entry<'a, P> {
         call: impl FnOnce(&Self) -> Call,
         over: &mut impl FnMut(&mut Process<P>) -> bool,
     ) {
-        match self.threads {
+        match self.threads.as_ref().map(|threads| threads.turns) {
             None => self.port.rest_alone(backoff.polls),
-            Some(_) => {
-                if self.rest_in_turn(backoff, over) == Rest::Look {
+            Some(turns) => {
+                if self.rest_in_turn(turns, backoff, over) == Rest::Look {
                     return;
                 }
             }

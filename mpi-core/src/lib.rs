@@ -23,6 +23,7 @@ pub mod error_codes;
 pub mod group;
 pub mod handle;
 pub mod header;
+pub(crate) mod in_turn;
 pub mod info;
 pub mod io;
 pub mod limits;

@@ -373,6 +373,11 @@ impl<P> Opened<P> {
         Opened(port)
     }
 
+    /// Whether there is one.
+    pub fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The port, if there is one.
     pub fn get(&mut self) -> Option<&mut P> {
         self.0.as_mut()

@@ -53,7 +53,7 @@ pub struct Process<P: Port> {
     /// differ for who asks whether anything moves.
     pub(crate) rests: u64,
     /// How several threads use it, if more than one may.
-    pub(crate) threads: Option<Threads<P>>,
+    pub(crate) threads: Option<Threads<Process<P>>>,
 }
 
 impl<P: Port> Process<P> {

@@ -5,14 +5,13 @@
 //! program's own code runs. A thread that waits for long lies down: it says when its wait is over, and sleeps without
 //! the turn. Whatever comes for the process wakes all who sleep. What comes while one is awake is taken by that one,
 //! which wakes those whose waits it finds over before it sleeps itself or leaves.
+//!
+//! Nothing here knows what a process is: so that a model can try every order of events (`transports/src/turns_model.rs`).
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 
-use crate::entry::{Backoff, Entry};
-use crate::port::Port;
-use crate::process::Process;
-use crate::rest::{Bed, Rest};
+use crate::rest::Bed;
 
 /// How the threads of a process pass their turn on.
 pub trait Turns {
@@ -32,94 +31,85 @@ pub trait Turns {
     fn are_several(&self) -> bool;
 }
 
+/// What threads share: a process.
+pub trait Shared: Sized {
+    /// Where its threads sleep.
+    type Bed: Bed;
+
+    /// Its threads, if several may use it.
+    fn threads(&mut self) -> Option<&mut Threads<Self>>;
+
+    /// Makes a bed, and has all who send from now on wake who sleeps in it; none if something is here already.
+    fn lie_down(&mut self) -> Option<Self::Bed>;
+
+    /// One sleeper is up. If `others` sleep on they are woken as before.
+    fn get_up(&mut self, others: bool);
+
+    /// Takes in what has come; whether anything has.
+    fn take_in(&mut self) -> bool;
+
+    /// Whether what has begun meanwhile needs a look before any sleeper would get up by itself.
+    fn oversleeps(&self) -> bool;
+}
+
 /// What says whether a wait is over.
-type Over<'a, P> = dyn FnMut(&mut Process<P>) -> bool + 'a;
+pub(crate) type Over<'a, S> = dyn FnMut(&mut S) -> bool + 'a;
 
 /// A thread that sleeps.
-struct Asleep<P: Port> {
+struct Asleep<S: Shared> {
     number: u64,
-    over: NonNull<Over<'static, P>>,
-    bed: P::Bed,
+    over: NonNull<Over<'static, S>>,
+    bed: S::Bed,
     woken: bool,
 }
 
 /// The threads of a process.
-pub(crate) struct Threads<P: Port> {
-    turns: &'static dyn Turns,
-    asleep: Vec<Asleep<P>>,
+pub struct Threads<S: Shared> {
+    pub(crate) turns: &'static dyn Turns,
+    asleep: Vec<Asleep<S>>,
     /// Sleeps so far.
     sleeps: u64,
     /// Calls that have given their turn away and will take it again.
-    inside: u32,
+    pub(crate) inside: u32,
 }
 
-/// A thread that is outside of the process, in the middle of a call. It comes back when this is dropped, also by an
-/// exception of the program's, which ends the call.
-pub(crate) struct Outside<P: Port> {
-    process: NonNull<Process<P>>,
-    turns: &'static dyn Turns,
-}
+impl<S: Shared> Threads<S> {
+    /// Threads that take these turns, one of which the caller has.
+    pub fn new(turns: &'static dyn Turns) -> Threads<S> {
+        Threads { turns, asleep: Vec::new(), sleeps: 0, inside: 0 }
+    }
 
-impl<P: Port> Drop for Outside<P> {
-    fn drop(&mut self) {
-        self.turns.come();
-        // SAFETY: it lives as long as the call, and this thread has the turn.
-        unsafe { self.process.as_mut() }.note_inside(-1);
+    /// Whether one of them sleeps.
+    pub(crate) fn has_sleepers(&self) -> bool {
+        !self.asleep.is_empty()
+    }
+
+    /// Notes a sleeper; its number.
+    fn lie_in(&mut self, bed: S::Bed, over: &mut Over<'_, S>) -> u64 {
+        // SAFETY: only the lifetime is forgotten. The sleeper takes this out before `over` ends.
+        let over = unsafe {
+            std::mem::transmute::<NonNull<Over<'_, S>>, NonNull<Over<'static, S>>>(over.into())
+        };
+        self.sleeps += 1;
+        self.asleep.push(Asleep { number: self.sleeps, over, bed, woken: false });
+        self.sleeps
     }
 }
 
-impl<P: Port> Process<P> {
-    /// From now on threads use this process by these turns, and the caller has one; or one thread alone does.
-    ///
-    /// # Panics
-    /// A thread sleeps in the process.
-    pub fn set_turns(&mut self, turns: Option<&'static dyn Turns>) {
-        assert!(self.threads.as_ref().is_none_or(|threads| threads.asleep.is_empty()), "{INSIDE}");
-        self.threads =
-            turns.map(|turns| Threads { turns, asleep: Vec::new(), sleeps: 0, inside: 0 });
-        if let Some(port) = self.port.get() {
-            port.set_threads(turns.is_some());
-        }
-    }
-
-    /// Whether threads use it by turns.
-    pub fn has_turns(&self) -> bool {
-        self.threads.is_some()
-    }
-
+/// Who shares a process.
+pub trait Sharer: Shared {
     /// What a thread has to do before it gives its turn back and goes on outside of the library.
     #[inline]
-    pub fn end_turn(&mut self) {
-        if self.has_sleepers() {
+    fn end_turn(&mut self) {
+        if self.threads().is_some_and(|threads| threads.has_sleepers()) {
             self.wake_sleepers();
             self.wake_if_late();
         }
     }
 
-    /// Whether other threads are in calls, in waits or in functions of the program.
-    pub fn has_others_inside(&self) -> bool {
-        self.threads.as_ref().is_some_and(|threads| threads.inside > 0)
-    }
-
-    fn has_sleepers(&self) -> bool {
-        self.threads.as_ref().is_some_and(|threads| !threads.asleep.is_empty())
-    }
-
-    /// So many calls more, or fewer, are in the process without a turn.
-    pub(crate) fn note_inside(&mut self, calls: i32) {
-        if let Some(threads) = &mut self.threads {
-            threads.inside = threads.inside.wrapping_add_signed(calls);
-        }
-    }
-
-    /// Whether a thread of which nothing is known may do what this process waits for.
-    pub(crate) fn has_several_threads(&self) -> bool {
-        self.threads.as_ref().is_some_and(|threads| threads.turns.are_several())
-    }
-
     /// Wakes those whose waits are over.
     fn wake_sleepers(&mut self) {
-        let Some(threads) = &mut self.threads else { return };
+        let Some(threads) = self.threads() else { return };
         let mut asleep = std::mem::take(&mut threads.asleep);
         for one in asleep.iter_mut().filter(|one| !one.woken) {
             // SAFETY: it lies on the stack of a thread that sleeps and comes back only with the turn, which this one
@@ -130,15 +120,15 @@ impl<P: Port> Process<P> {
                 one.bed.wake();
             }
         }
-        if let Some(threads) = &mut self.threads {
+        if let Some(threads) = self.threads() {
             threads.asleep = asleep;
         }
     }
 
     /// Wakes one if what has begun meanwhile needs a poll sooner than any of them would look.
     fn wake_if_late(&mut self) {
-        let late = self.port.get().is_some_and(|port| port.oversleeps());
-        let Some(threads) = self.threads.as_mut().filter(|_| late) else { return };
+        let late = self.oversleeps();
+        let Some(threads) = self.threads().filter(|_| late) else { return };
         if threads.asleep.iter().all(|one| !one.woken)
             && let Some(first) = threads.asleep.first_mut()
         {
@@ -148,80 +138,37 @@ impl<P: Port> Process<P> {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
-    /// Gives the turn back, if threads take turns, until what this returns is dropped.
-    pub(crate) fn step_outside(&mut self) -> Option<Outside<P>> {
-        self.end_turn();
-        self.note_inside(1);
-        let turns = self.threads.as_ref()?.turns;
-        turns.leave();
-        Some(Outside { process: self.process(), turns })
-    }
+impl<S: Shared> Sharer for S {}
 
-    /// Rests as one of several threads: first of all others have their turns.
-    pub(crate) fn rest_in_turn(&mut self, backoff: &Backoff, over: &mut Over<'_, P>) -> Rest {
-        let Some(Threads { turns, .. }) = self.threads else { return Rest::Look };
-        let procedure = self.procedure;
-        self.note_inside(1);
-        self.wake_sleepers();
-        turns.pass();
-        let rest = self.port.rest_in_turn(backoff.polls, backoff.rests);
-        match rest {
-            Rest::Look => {}
-            Rest::GiveWay => turns.give_way(),
-            Rest::Sleep => self.sleep(turns, over),
-        }
-        self.note_inside(-1);
-        self.procedure = procedure;
-        rest
-    }
-
-    /// Goes on with what is under way, for a thread of the library's own, until it `ends`. What functions of the program
-    /// are to reduce it leaves to the program.
-    pub fn watch(&mut self, mut ends: impl FnMut() -> bool) {
-        let Some(turns) = self.threads.as_ref().map(|threads| threads.turns) else { return };
-        while !ends() {
-            match self.progress() {
-                true => turns.pass(),
-                false => self.sleep(turns, &mut |_| ends()),
+/// Sleeps without the turn, unless there is news or the wait is `over`.
+///
+/// # Safety
+/// The caller has the turn and holds no borrow of `shared`, which lives until this returns.
+pub unsafe fn sleep<S: Shared>(mut shared: NonNull<S>, over: &mut Over<'_, S>) {
+    // SAFETY: the caller's promise; borrowed anew after each time without the turn.
+    let process = unsafe { shared.as_mut() };
+    if let Some(bed) = process.lie_down() {
+        // What came while nobody was to be woken has woken nobody.
+        process.wake_sleepers();
+        if !over(process)
+            && let Some(threads) = process.threads()
+        {
+            let (turns, number) = (threads.turns, threads.lie_in(bed.clone(), over));
+            turns.leave();
+            bed.sleep();
+            turns.come();
+            // SAFETY: as above.
+            if let Some(threads) = unsafe { shared.as_mut() }.threads() {
+                threads.asleep.retain(|one| one.number != number);
             }
         }
     }
-
-    /// Sleeps without the turn, unless there is news.
-    fn sleep(&mut self, turns: &'static dyn Turns, over: &mut Over<'_, P>) {
-        if let Some(bed) = self.port.lie_down(true) {
-            // What came while nobody was to be woken has woken nobody.
-            self.wake_sleepers();
-            if !over(self) {
-                let number = self.lie_in(bed.clone(), over);
-                turns.leave();
-                bed.sleep();
-                turns.come();
-                let threads = self.threads.iter_mut();
-                threads.for_each(|threads| threads.asleep.retain(|one| one.number != number));
-            }
-        }
-        let others = self.has_sleepers();
-        self.port.get_up(others);
-        if others {
-            self.progress();
-        }
-    }
-
-    /// Lets others know of this sleeper; its number.
-    fn lie_in(&mut self, bed: P::Bed, over: &mut Over<'_, P>) -> u64 {
-        // SAFETY: only the lifetime is forgotten. The sleeper takes this out before `over` ends.
-        let over = unsafe {
-            std::mem::transmute::<NonNull<Over<'_, P>>, NonNull<Over<'static, P>>>(over.into())
-        };
-        let Some(threads) = &mut self.threads else { return 0 };
-        threads.sleeps += 1;
-        let number = threads.sleeps;
-        threads.asleep.push(Asleep { number, over, bed, woken: false });
-        number
+    // SAFETY: as above.
+    let process = unsafe { shared.as_mut() };
+    let others = process.threads().is_some_and(|threads| threads.has_sleepers());
+    process.get_up(others);
+    if others {
+        // What they were not told of is here.
+        process.take_in();
     }
 }
-
-/// Said when threads are left behind.
-const INSIDE: &str = "no other thread is in a call of MPI";
