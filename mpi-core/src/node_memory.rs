@@ -131,7 +131,8 @@ pub trait NodeMemory {
     fn close_segment(&mut self, segment: SegmentId);
 
     /// The largest fragment that may be written to this audience, at least
-    /// [`SHORT_FRAGMENT_BYTES`](crate::tuning::SHORT_FRAGMENT_BYTES).
+    /// [`MAPPED_BYTES`](crate::tuning::MAPPED_BYTES): the fast path reads one message after the other, so that two
+    /// writers whose rings were full of fragments of one message might wait for each other.
     fn fragment_max(&self, segment: SegmentId, to: Audience) -> usize;
 
     /// The same of a message in an exchange, which nobody takes in while it is written, having its own to write.

@@ -6,7 +6,7 @@ use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Packer;
 use mpi_core::node_memory::{Audience, Awaited, Exposure, Share, Source};
 use mpi_core::port::PeerId;
-use mpi_core::tuning::SHORT_FRAGMENT_BYTES;
+use mpi_core::tuning::MAPPED_BYTES;
 use proptest::prelude::*;
 
 use super::{ALIGN, Exposed, Layout, Location, Segment};
@@ -94,7 +94,7 @@ fn who_has_not_read_all_that_is_for_everyone_lags() {
 fn short_fragments_follow_each_other_until_there_is_no_room() {
     let mut shared = Shared::new(3, 0);
     let mut views = shared.views(4);
-    let message = |number: usize| pattern(number as u64, number * 37 % (SHORT_FRAGMENT_BYTES + 1));
+    let message = |number: usize| pattern(number as u64, number * 37 % 513);
     let (mut written, mut read) = (0, 0);
     for burst in 0..200 {
         loop {
@@ -111,6 +111,21 @@ fn short_fragments_follow_each_other_until_there_is_no_room() {
         }
     }
     assert!(written > 200);
+}
+
+#[test]
+fn what_takes_the_fast_path_is_one_fragment() {
+    for size in [2, 3, 8, 70] {
+        let mut shared = Shared::new(size, 0);
+        for (mark, oversubscribed) in [(1, false), (2, true)] {
+            let segment = &mut shared.views(mark)[0];
+            segment.set_oversubscribed(oversubscribed);
+            for to in [Audience::Everyone, Audience::One(size - 1)] {
+                let most = segment.fragment_max(to).min(segment.exchanged_max(to));
+                assert!(most as u64 >= MAPPED_BYTES, "{size} members, {to:?}: {most}");
+            }
+        }
+    }
 }
 
 #[test]

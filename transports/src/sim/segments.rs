@@ -7,6 +7,7 @@ use mpi_core::node_memory::{
     Audience, Awaited, Copying, Exposure, Fetched, Fragment, NodeMemory, SegmentId, Share, Source,
 };
 use mpi_core::port::{PeerId, Port};
+use mpi_core::tuning::MAPPED_BYTES;
 
 use super::network::Item;
 use super::port::SimPort;
@@ -54,7 +55,7 @@ impl SimPort {
         let segment = self.segments.get(segment.0 as usize).and_then(Option::as_ref);
         let most = match self.has_large_fragments() {
             true => usize::MAX,
-            false => [700, 4096][self.id().0 as usize % 2],
+            false => MAPPED_BYTES as usize * [1, 2][self.id().0 as usize % 2],
         };
         segment.map_or(0, |segment| max(segment).min(most))
     }
