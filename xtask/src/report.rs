@@ -33,26 +33,19 @@ impl Report {
     }
 
     /// Runs a layer that may take `budget` seconds on two cores.
-    pub(crate) fn layer(
-        &mut self,
-        name: &str,
-        budget: u64,
-        run: impl FnOnce() -> Result<Tally>,
-    ) -> Result<()> {
-        self.take(timed(name, budget, run)?);
-        Ok(())
+    pub(crate) fn layer(&mut self, name: &str, budget: u64, run: impl FnOnce() -> Result<Tally>) {
+        self.take(timed(name, budget, run));
     }
 
     /// Runs several at once, where one alone leaves a processor idle.
-    pub(crate) fn at_once(&mut self, layers: Vec<Layer<'_>>) -> Result<()> {
+    pub(crate) fn at_once(&mut self, layers: Vec<Layer<'_>>) {
         thread::scope(|scope| {
             let begin = |Layer { name, budget, run }| scope.spawn(move || timed(name, budget, run));
             let running: Vec<_> = layers.into_iter().map(begin).collect();
             for layer in running {
-                self.take(layer.join().expect("a layer does not panic")?);
+                self.take(layer.join().expect("a layer does not panic"));
             }
-            Ok(())
-        })
+        });
     }
 
     fn take(&mut self, (line, tally): (String, Tally)) {
@@ -80,18 +73,21 @@ impl Report {
     }
 }
 
-/// Runs a layer; the line that tells of it, and its tally.
-fn timed(name: &str, budget: u64, run: impl FnOnce() -> Result<Tally>) -> Result<(String, Tally)> {
+/// Runs a layer, which has failed if it could not be carried out; the line that tells of it, and its tally.
+fn timed(name: &str, budget: u64, run: impl FnOnce() -> Result<Tally>) -> (String, Tally) {
     println!("== {name}");
     let start = Instant::now();
-    let tally = run()?;
+    let tally = run().unwrap_or_else(|error| {
+        eprintln!("{name}: {error:#}");
+        Tally::check(false)
+    });
     let seconds = start.elapsed().as_secs();
     let over = if seconds > budget { "  over its budget" } else { "" };
     let Tally { passed, failed } = tally;
     let line = format!(
         "{name:<30} {seconds:>5} s of {budget:>4} s  {passed:>6} ok {failed:>4} failed{over}"
     );
-    Ok((line, tally))
+    (line, tally)
 }
 
 /// Notes that something was passed over; tests that cannot run note themselves in the same file.
@@ -99,4 +95,25 @@ pub(crate) fn skipped(name: &str, why: &str) -> Result<()> {
     println!("skipped: {name}: {why}");
     let mut file = OpenOptions::new().append(true).create(true).open(place::skipped())?;
     Ok(writeln!(file, "{name}: {}", why.replace('\n', " "))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_that_cannot_start_takes_nothing_from_those_beside_it() {
+        let mut report = Report { total: Tally::default(), lines: Vec::new() };
+        let starts = || Ok(Tally { passed: 5, failed: 0 });
+        let layer = |name, run| Layer { name, budget: 1, run };
+        report.at_once(vec![
+            layer("one", Box::new(starts)),
+            layer("two", Box::new(|| anyhow::bail!("cannot start"))),
+            layer("three", Box::new(starts)),
+        ]);
+        report.layer("four", 1, || anyhow::bail!("cannot start"));
+        report.layer("five", 1, starts);
+        assert_eq!(report.total, Tally { passed: 15, failed: 2 });
+        assert_eq!(report.lines.len(), 5);
+    }
 }

@@ -2,17 +2,19 @@
 //! network, while others compute.
 //!
 //! Enters: a cargo command that builds tests. Leaves: their tally. Each program runs as cargo
-//! would run it, and what it says is shown when it has ended.
+//! would run it, and what it says is shown when it has ended; one that takes long is named before.
 
 use crate::run;
 use crate::tally::{self, Tally};
 use anyhow::{Context, Result, bail};
 use parking_lot::Mutex;
 use serde::Deserialize;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many run at once, on two processors or more.
 const AT_ONCE: usize = 3;
@@ -31,6 +33,12 @@ const LONG: [&str; 8] = [
 
 /// Those that look at what the whole machine has, of which others would take something meanwhile.
 const ALONE: [&str; 1] = ["kills"];
+
+/// After so long a program that has not ended is named, and again whenever it has run twice as long.
+const LONG_RUN: Duration = Duration::from_secs(60);
+
+/// Lines that are shown of it then.
+const LAST_LINES: usize = 3;
 
 /// A line of what cargo says of its work; only those of test programs have all of it.
 #[derive(Deserialize)]
@@ -123,22 +131,55 @@ impl Suite {
         let mut command = Command::new(&self.executable);
         prepare(&mut command);
         command.env("CARGO_MANIFEST_DIR", &self.package).current_dir(&self.package);
-        let output = command.output().with_context(|| format!("cannot start {}", self.name))?;
-        let mut tally = Tally::default();
-        let mut told = String::new();
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            tally.line(line);
-            if tally::worth_showing(line) {
-                told += &format!("{line}\n");
-            }
-        }
-        tally.finish(output.status.success());
         let package = self.package.file_name().unwrap_or_default().to_string_lossy();
-        let seconds = begin.elapsed().as_secs();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        println!("-- {package}/{}, {seconds} s\n{told}{errors}", self.name);
+        let name = format!("{package}/{}", self.name);
+        let runs_on = |last: &[String]| {
+            let seconds = begin.elapsed().as_secs();
+            println!("-- {name} runs for {seconds} s now; its last lines:\n{}", last.join("\n"));
+        };
+        let heard = hear(&mut command, LONG_RUN, runs_on);
+        let (lines, succeeded) = heard.with_context(|| format!("cannot run {name}"))?;
+        let mut tally = Tally::default();
+        lines.iter().for_each(|line| tally.line(line));
+        tally.finish(succeeded);
+        let shown = lines.iter().filter(|line| tally::worth_showing(line));
+        let told: String = shown.map(|line| format!("{line}\n")).collect();
+        println!("-- {name}, {} s\n{told}", begin.elapsed().as_secs());
         Ok(tally)
     }
+}
+
+/// Runs a program; the lines that it wrote, and whether it succeeded. `runs_on` hears the last ones as often as it has
+/// not ended after `patience` and each time twice as long.
+fn hear(
+    command: &mut Command,
+    mut patience: Duration,
+    runs_on: impl Fn(&[String]),
+) -> Result<(Vec<String>, bool)> {
+    let begin = Instant::now();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (sender, receiver) = mpsc::channel();
+    send_lines(child.stdout.take().context("the output is a pipe")?, sender.clone());
+    send_lines(child.stderr.take().context("the errors are a pipe")?, sender);
+    let mut lines = Vec::new();
+    loop {
+        match receiver.recv_timeout(patience.saturating_sub(begin.elapsed())) {
+            Ok(line) => lines.push(line),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                runs_on(&lines[lines.len().saturating_sub(LAST_LINES)..]);
+                patience *= 2;
+            }
+        }
+    }
+    Ok((lines, child.wait()?.success()))
+}
+
+/// Sends on what comes out of a pipe, line by line.
+fn send_lines(pipe: impl Read + Send + 'static, sender: Sender<String>) {
+    let lines = BufReader::new(pipe).split(b'\n').map_while(std::io::Result::ok);
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    thread::spawn(move || lines.for_each(|line| drop(sender.send(line))));
 }
 
 #[cfg(test)]
@@ -148,6 +189,18 @@ mod tests {
     fn found(message: &str) -> Option<(String, PathBuf)> {
         let suite = suite(serde_json::from_str(message).expect("a message"))?;
         Some((suite.name, suite.package))
+    }
+
+    #[test]
+    fn a_program_that_takes_long_is_named_with_its_last_lines() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "seq 8; echo error >&2; sleep 1; echo end; exit 3"]);
+        let named = Mutex::new(Vec::new());
+        let runs_on = |last: &[String]| named.lock().push(last.len());
+        let (lines, succeeded) = hear(&mut shell, Duration::from_millis(300), runs_on).unwrap();
+        assert_eq!((lines.len(), succeeded), (10, false));
+        assert_eq!(lines[9], "end");
+        assert_eq!(named.lock().last(), Some(&LAST_LINES), "it was named while it slept");
     }
 
     #[test]

@@ -87,17 +87,11 @@ pub(crate) fn test(all: bool) -> Result<ExitCode> {
     setup::setup(false)?;
     let mut report = Report::begin()?;
     for Preparation { name, budget, prepare } in PREPARATIONS {
-        report.layer(name, *budget, || {
-            let prepared = prepare();
-            if let Err(error) = &prepared {
-                eprintln!("{name}: {error:#}");
-            }
-            Ok(Tally::check(prepared.is_ok()))
-        })?;
+        report.layer(name, *budget, || prepare().map(|()| Tally::check(true)));
     }
     if report.good() {
         for layer in LAYERS {
-            report.layer(layer.name, layer.budget, || perform(layer, all))?;
+            report.layer(layer.name, layer.budget, || perform(layer, all));
         }
         let (short, long): (Vec<_>, Vec<_>) = CHECKERS.iter().partition(|checker| checker.short);
         let beside = BESIDE.iter().map(|layer| report::Layer {
@@ -110,9 +104,9 @@ pub(crate) fn test(all: bool) -> Result<ExitCode> {
             budget: checker.budget,
             run: Box::new(|| checker.run()),
         });
-        report.at_once(beside.chain(short).collect())?;
+        report.at_once(beside.chain(short).collect());
         for checker in long.into_iter().filter(|_| all) {
-            report.layer(checker.title, checker.budget, || checker.run())?;
+            report.layer(checker.title, checker.budget, || checker.run());
         }
     }
     report.close()
