@@ -158,3 +158,26 @@ fn a_failure_in_one_cache_is_told_across_caches() {
         assert_eq!(classes[3], Some(ErrorClass::TRUNCATE));
     }
 }
+
+#[test]
+fn one_that_a_rank_leaves_out_fails_at_all_others() {
+    for seed in 0..16 {
+        let outcome = World::new(seed, 8).start_mpi(move |mpi| {
+            play(mpi, 2, Some(true));
+            let sum = Call { collective: Collective::Allreduce, len: 3, root: 0, salt: 0 };
+            let meeting = Call { collective: Collective::Barrier, len: 0, ..sum };
+            live(mpi, &[meeting, meeting, sum, sum], 1);
+            let me = mpi.identity.rank as usize;
+            if me == seed as usize % 8 {
+                return None;
+            }
+            let mut memory = memory(&sum, me, 8);
+            let prepared = prepare(mpi, &sum, &mut memory);
+            mpi.collectives().run(&prepared).err().map(|error| error.class())
+        });
+        let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
+        let failed = |class: &Option<ErrorClass>| *class == Some(ErrorClass::PROC_ABORTED);
+        let classes: Vec<_> = results.into_iter().map(Option::unwrap).collect();
+        assert_eq!(classes.iter().filter(|class| failed(class)).count(), 7, "{classes:?}");
+    }
+}

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::seeds;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::callout::NoUserCode;
 use mpi_core::constants::{ANY_SOURCE, ANY_TAG};
@@ -29,11 +30,6 @@ const BUFFER: usize = 3000;
 const GUARD: usize = 64;
 const UNTOUCHED: u8 = 0xee;
 const FRAMES: usize = 300;
-
-fn seeds() -> u64 {
-    let more = std::env::var("FERRITE_TEST_SEEDS").ok().and_then(|text| text.parse().ok());
-    more.unwrap_or(200)
-}
 
 /// The hostile rank hears nothing.
 struct Deaf;
@@ -156,7 +152,8 @@ fn suffer(mpi: &mut SimEntry<'_>, seed: u64) -> bool {
 #[test]
 fn frames_that_follow_no_rule_do_no_harm() {
     let mut reached = 0;
-    for seed in 0..seeds() {
+    let seeds = seeds(200);
+    for seed in 0..seeds {
         let context_of_world = Rc::new(Cell::new(0));
         let network = SimOptions { capacity: 4, pull: 0.5, ..SimOptions::default() };
         let world = World { network, ..World::new(seed, HONEST + 1) };
@@ -176,5 +173,5 @@ fn frames_that_follow_no_rule_do_no_harm() {
         let outcome = outcome.unwrap_or_else(|hang| panic!("{hang}"));
         reached += u64::from(outcome.results.contains(&Some(true)));
     }
-    assert!(reached > seeds() / 2, "the frames reached messages with {reached} seeds only");
+    assert!(reached > seeds / 2, "the frames reached messages with {reached} seeds only");
 }

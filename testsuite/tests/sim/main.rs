@@ -8,6 +8,7 @@ mod coll;
 mod gathers;
 mod hostile;
 mod leftovers;
+mod mixed;
 mod nodes;
 mod nonblocking;
 mod p2p;
@@ -16,3 +17,9 @@ mod severed;
 mod thousand;
 mod windows;
 mod world;
+
+/// How many seeds a test tries: so many, unless `FERRITE_TEST_SEEDS` asks for more.
+fn seeds(usual: u64) -> u64 {
+    let more = std::env::var("FERRITE_TEST_SEEDS").ok().and_then(|text| text.parse().ok());
+    more.unwrap_or(usual)
+}

@@ -1,14 +1,16 @@
 //! Collective calls of simulated programs, and the answers that they must get, computed without
 //! communication.
 
+pub(crate) mod arguments;
 pub(crate) mod fast;
 pub(crate) mod only;
 
-use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::{Prepared, Typed, Types, Varied};
 use mpi_core::coll::menu::Collective;
 use mpi_core::handle::{DatatypeHandle, OpHandle};
-use testsuite::sim::{COMM_WORLD, SimEntry};
+use testsuite::sim::SimEntry;
+
+use arguments::Arguments;
 
 /// `MPI_INT64_T`.
 pub(crate) const INT64: DatatypeHandle = DatatypeHandle::from_raw(0x258);
@@ -127,14 +129,22 @@ pub(crate) fn memory(call: &Call, me: usize, size: usize) -> Memory {
 }
 
 pub(crate) fn prepare(mpi: &SimEntry<'_>, call: &Call, memory: &mut Memory) -> Prepared {
-    let comm = COMM_WORLD;
-    let me = mpi.identity.rank as usize;
-    let send = UserBuffer(memory.send.as_mut_ptr().cast());
-    let recv = UserBuffer(memory.recv.as_mut_ptr().cast());
-    let typed = |buf, len: usize| Typed { buf, count: len as i64, datatype: INT64 };
+    let arguments = Arguments::plain(call, memory);
+    prepare_with(mpi, call, memory, arguments)
+}
+
+/// The same with these arguments.
+pub(crate) fn prepare_with(
+    mpi: &SimEntry<'_>,
+    call: &Call,
+    memory: &Memory,
+    arguments: Arguments,
+) -> Prepared {
+    let Arguments { comm, send: out, recv: into } = arguments;
+    let me = mpi.comm(comm).unwrap().rank as usize;
+    let (send, recv) = (out.buf, into.buf);
     let (len, root) = (call.len as i64, call.root as i32);
-    let (out, into) = (typed(send, call.len), typed(recv, call.len));
-    let own = |buf| typed(buf, varied_len(call, me));
+    let own = |buf| Typed { buf, count: varied_len(call, me) as i64, datatype: INT64 };
     let varied = |buf, side: usize| {
         let (counts, displs) = (&memory.counts[side][..], &memory.displs[side][..]);
         let each = call.collective == Collective::Alltoallw;
