@@ -118,10 +118,10 @@ impl<'a, P: Port> Entry<'a, P> {
         call: impl FnOnce(&Self) -> Call,
         over: &mut impl FnMut(&mut Process<P>) -> bool,
     ) {
-        match self.threads.as_ref().map(|threads| threads.turns) {
+        match self.threads {
             None => self.port.rest_alone(backoff.polls),
-            Some(turns) => {
-                if self.rest_in_turn(turns, backoff, over) == Rest::Look {
+            Some(_) => {
+                if self.rest_in_turn(backoff, over) == Rest::Look {
                     return;
                 }
             }

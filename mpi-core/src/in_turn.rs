@@ -8,7 +8,7 @@ use crate::entry::{Backoff, Entry};
 use crate::port::Port;
 use crate::process::Process;
 use crate::rest::Rest;
-use crate::threads::{Over, Shared, Sharer, Threads, Turns, sleep};
+use crate::threads::{Over, Shared, Sharer, Threads, Turns, rest};
 
 impl<P: Port> Shared for Process<P> {
     type Bed = P::Bed;
@@ -22,8 +22,16 @@ impl<P: Port> Shared for Process<P> {
         self.port.lie_down(true)
     }
 
-    fn get_up(&mut self, others: bool) {
-        self.port.get_up(others);
+    fn announce(&mut self) {
+        self.port.announce();
+    }
+
+    fn look_after(&mut self) {
+        self.port.get_up();
+    }
+
+    fn was_rung(&mut self) -> bool {
+        self.port.get().is_some_and(|port| port.was_rung())
     }
 
     fn take_in(&mut self) -> bool {
@@ -56,7 +64,7 @@ impl<P: Port> Process<P> {
 
     /// Whether other threads are in calls, in waits or in functions of the program.
     pub fn has_others_inside(&self) -> bool {
-        self.threads.as_ref().is_some_and(|threads| threads.inside > 0)
+        self.threads.as_ref().is_some_and(Threads::are_inside)
     }
 
     /// Whether a thread of which nothing is known may do what this process waits for.
@@ -68,13 +76,6 @@ impl<P: Port> Process<P> {
     #[inline]
     pub fn end_turn(&mut self) {
         Sharer::end_turn(self);
-    }
-
-    /// So many calls more, or fewer, are in the process without a turn.
-    fn note_inside(&mut self, calls: i32) {
-        if let Some(threads) = &mut self.threads {
-            threads.inside = threads.inside.wrapping_add_signed(calls);
-        }
     }
 }
 
@@ -89,7 +90,9 @@ impl<P: Port> Drop for Outside<P> {
     fn drop(&mut self) {
         self.turns.come();
         // SAFETY: it lives as long as the call, and this thread has the turn.
-        unsafe { self.process.as_mut() }.note_inside(-1);
+        if let Some(threads) = &mut unsafe { self.process.as_mut() }.threads {
+            threads.outside -= 1;
+        }
     }
 }
 
@@ -97,8 +100,9 @@ impl<P: Port> Entry<'_, P> {
     /// Gives the turn back, if threads take turns, until what this returns is dropped.
     pub(crate) fn step_outside(&mut self) -> Option<Outside<P>> {
         self.end_turn();
-        self.note_inside(1);
-        let turns = self.threads.as_ref()?.turns;
+        let threads = self.threads.as_mut()?;
+        threads.outside += 1;
+        let turns = threads.turns;
         turns.leave();
         Some(Outside { process: self.process(), turns })
     }
@@ -106,36 +110,32 @@ impl<P: Port> Entry<'_, P> {
     /// Rests as one of several threads: first of all others have their turns.
     pub(crate) fn rest_in_turn(
         &mut self,
-        turns: &'static dyn Turns,
         backoff: &Backoff,
         over: &mut Over<'_, Process<P>>,
     ) -> Rest {
         let procedure = self.procedure;
-        self.note_inside(1);
-        self.wake_sleepers();
-        turns.pass();
-        let rest = self.port.rest_in_turn(backoff.polls, backoff.rests);
-        match rest {
-            Rest::Look => {}
-            Rest::GiveWay => turns.give_way(),
-            // SAFETY: this thread has the turn, and nothing of the process is borrowed.
-            Rest::Sleep => unsafe { sleep(self.process(), over) },
-        }
-        self.note_inside(-1);
+        let how = self.port.rest_in_turn(backoff.polls, backoff.rests);
+        // SAFETY: this thread has the turn, and nothing of the process is borrowed.
+        unsafe { rest(self.process(), how, over) };
         self.procedure = procedure;
-        rest
+        how
+    }
+
+    fn note_own(&mut self, waits: bool) {
+        if let Some(threads) = &mut self.threads {
+            threads.has_own = waits;
+        }
     }
 
     /// Goes on with what is under way, for a thread of the library's own, until it `ends`. What functions of the program
     /// are to reduce it leaves to the program.
     pub fn watch(&mut self, mut ends: impl FnMut() -> bool) {
-        let Some(turns) = self.threads.as_ref().map(|threads| threads.turns) else { return };
         while !ends() {
-            match self.progress() {
-                true => turns.pass(),
-                // SAFETY: as above.
-                false => unsafe { sleep(self.process(), &mut |_| ends()) },
-            }
+            let how = if self.progress() { Rest::Look } else { Rest::Sleep };
+            self.note_own(true);
+            // SAFETY: this thread has the turn, and nothing of the process is borrowed.
+            unsafe { rest(self.process(), how, &mut |_| ends()) };
+            self.note_own(false);
         }
     }
 }

@@ -470,7 +470,7 @@ pub trait Port: Transport {
                 if let Some(bed) = self.lie_down(false) {
                     bed.sleep();
                 }
-                self.get_up(false);
+                self.get_up();
             }
         }
     }
@@ -488,13 +488,18 @@ pub trait Port: Transport {
     /// Lets others have this processor for a moment.
     fn give_way(&mut self);
 
-    /// Makes a bed, for one of `several` threads or the only one, and tells all who have news from now on that they have
-    /// to wake whoever sleeps in this process; none if there is news already. [`Port::get_up`] follows in both cases.
+    /// Makes a bed, for one of `several` threads or the only one, and has all who send from now on ring once; none if
+    /// there is news already. [`Port::get_up`] follows in both cases.
     fn lie_down(&mut self, several: bool) -> Option<Self::Bed>;
 
-    /// One sleeper of this process is up. If `others` sleep on, they are to be woken by what has not been told yet, and
-    /// the caller polls for what has.
-    fn get_up(&mut self, others: bool);
+    /// Has all who send from now on ring once, for threads that sleep on.
+    fn announce(&mut self);
+
+    /// Nobody needs to ring.
+    fn get_up(&mut self);
+
+    /// Whether somebody may have rung since this was last asked.
+    fn was_rung(&mut self) -> bool;
 
     /// Whether what has begun since the last one lay down may need a poll before the first one gets up.
     fn oversleeps(&self) -> bool;

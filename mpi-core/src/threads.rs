@@ -3,15 +3,16 @@
 //!
 //! One thread has the turn, and with it the whole process. It keeps it for a call, except while it waits and while the
 //! program's own code runs. A thread that waits for long lies down: it says when its wait is over, and sleeps without
-//! the turn. Whatever comes for the process wakes all who sleep. What comes while one is awake is taken by that one,
-//! which wakes those whose waits it finds over before it sleeps itself or leaves.
+//! the turn; then whoever sends to the process rings, once, which wakes all who sleep. A thread that waits awake looks
+//! for all: nobody needs to ring, and it wakes those whose waits it finds over. The last one awake, before it sleeps
+//! itself or leaves, sees to it that senders ring again, and looks once more for what came before they knew.
 //!
 //! Nothing here knows what a process is: so that a model can try every order of events (`transports/src/turns_model.rs`).
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 
-use crate::rest::Bed;
+use crate::rest::{Bed, Rest};
 
 /// How the threads of a process pass their turn on.
 pub trait Turns {
@@ -39,11 +40,17 @@ pub trait Shared: Sized {
     /// Its threads, if several may use it.
     fn threads(&mut self) -> Option<&mut Threads<Self>>;
 
-    /// Makes a bed, and has all who send from now on wake who sleeps in it; none if something is here already.
+    /// Makes a bed, and has all who send from now on ring once; none if something is here already.
     fn lie_down(&mut self) -> Option<Self::Bed>;
 
-    /// One sleeper is up. If `others` sleep on they are woken as before.
-    fn get_up(&mut self, others: bool);
+    /// Has all who send from now on ring once, for those who sleep on.
+    fn announce(&mut self);
+
+    /// Nobody needs to ring: a thread is awake and looks for all.
+    fn look_after(&mut self);
+
+    /// Whether somebody may have rung since this was last asked.
+    fn was_rung(&mut self) -> bool;
 
     /// Takes in what has come; whether anything has.
     fn take_in(&mut self) -> bool;
@@ -69,14 +76,38 @@ pub struct Threads<S: Shared> {
     asleep: Vec<Asleep<S>>,
     /// Sleeps so far.
     sleeps: u64,
-    /// Calls that have given their turn away and will take it again.
-    pub(crate) inside: u32,
+    /// Those who wait without the turn, awake or asleep.
+    waiting: usize,
+    /// Those whose calls run functions of the program.
+    pub(crate) outside: usize,
+    /// One of those who wait is a thread of the library's own.
+    pub(crate) has_own: bool,
+    /// Senders do not ring, or may have rung already.
+    unannounced: bool,
 }
 
 impl<S: Shared> Threads<S> {
     /// Threads that take these turns, one of which the caller has.
     pub fn new(turns: &'static dyn Turns) -> Threads<S> {
-        Threads { turns, asleep: Vec::new(), sleeps: 0, inside: 0 }
+        Threads {
+            turns,
+            asleep: Vec::new(),
+            sleeps: 0,
+            waiting: 0,
+            outside: 0,
+            has_own: false,
+            unannounced: false,
+        }
+    }
+
+    /// Whether other threads than the one that has the turn are in calls.
+    pub(crate) fn are_inside(&self) -> bool {
+        self.waiting + self.outside > usize::from(self.has_own)
+    }
+
+    /// Whether one that waits is awake, or will be.
+    fn is_one_awake(&self) -> bool {
+        self.waiting > self.asleep.iter().filter(|one| !one.woken).count()
     }
 
     /// Whether one of them sleeps.
@@ -96,14 +127,37 @@ impl<S: Shared> Threads<S> {
     }
 }
 
-/// Who shares a process.
+/// What threads do with what they share.
 pub trait Sharer: Shared {
     /// What a thread has to do before it gives its turn back and goes on outside of the library.
     #[inline]
     fn end_turn(&mut self) {
         if self.threads().is_some_and(|threads| threads.has_sleepers()) {
+            self.leave_sleepers();
+        }
+    }
+
+    /// As [`Sharer::end_turn`], where some sleep.
+    #[cold]
+    fn leave_sleepers(&mut self) {
+        self.wake_sleepers();
+        let rung = self.was_rung();
+        let late = self.oversleeps();
+        let Some(threads) = self.threads() else { return };
+        if threads.is_one_awake() {
+            return;
+        }
+        if late && let Some(first) = threads.asleep.first_mut() {
+            first.woken = true;
+            first.bed.wake();
+            return;
+        }
+        let mut anew = std::mem::take(&mut threads.unannounced) || rung;
+        while anew {
+            self.announce();
+            self.take_in();
             self.wake_sleepers();
-            self.wake_if_late();
+            anew = self.was_rung();
         }
     }
 
@@ -125,50 +179,74 @@ pub trait Sharer: Shared {
         }
     }
 
-    /// Wakes one if what has begun meanwhile needs a poll sooner than any of them would look.
-    fn wake_if_late(&mut self) {
-        let late = self.oversleeps();
-        let Some(threads) = self.threads().filter(|_| late) else { return };
-        if threads.asleep.iter().all(|one| !one.woken)
-            && let Some(first) = threads.asleep.first_mut()
-        {
-            first.woken = true;
-            first.bed.wake();
+    /// This thread is awake, and others sleep: it looks for all.
+    fn look_for_sleepers(&mut self) {
+        let Some(threads) = self.threads().filter(|threads| threads.has_sleepers()) else { return };
+        if !std::mem::replace(&mut threads.unannounced, true) {
+            self.look_after();
         }
+        self.wake_sleepers();
     }
 }
 
 impl<S: Shared> Sharer for S {}
 
-/// Sleeps without the turn, unless there is news or the wait is `over`.
+/// Rests from waiting without the turn: lets others have it, gives way, or sleeps until the wait may be `over`.
 ///
 /// # Safety
 /// The caller has the turn and holds no borrow of `shared`, which lives until this returns.
-pub unsafe fn sleep<S: Shared>(mut shared: NonNull<S>, over: &mut Over<'_, S>) {
+pub unsafe fn rest<S: Shared>(mut shared: NonNull<S>, how: Rest, over: &mut Over<'_, S>) {
     // SAFETY: the caller's promise; borrowed anew after each time without the turn.
     let process = unsafe { shared.as_mut() };
-    if let Some(bed) = process.lie_down() {
-        // What came while nobody was to be woken has woken nobody.
-        process.wake_sleepers();
-        if !over(process)
-            && let Some(threads) = process.threads()
-        {
-            let (turns, number) = (threads.turns, threads.lie_in(bed.clone(), over));
-            turns.leave();
-            bed.sleep();
-            turns.come();
-            // SAFETY: as above.
-            if let Some(threads) = unsafe { shared.as_mut() }.threads() {
-                threads.asleep.retain(|one| one.number != number);
-            }
+    let Some(threads) = process.threads() else { return };
+    threads.waiting += 1;
+    let turns = threads.turns;
+    process.look_for_sleepers();
+    turns.pass();
+    match how {
+        Rest::Look => {}
+        Rest::GiveWay => turns.give_way(),
+        // SAFETY: the caller's promise.
+        Rest::Sleep => unsafe { sleep(shared, turns, over) },
+    }
+    // SAFETY: as above.
+    if let Some(threads) = unsafe { shared.as_mut() }.threads() {
+        threads.waiting -= 1;
+    }
+}
+
+/// Sleeps, unless there is news or the wait is `over`.
+///
+/// # Safety
+/// As for [`rest`].
+unsafe fn sleep<S: Shared>(
+    mut shared: NonNull<S>,
+    turns: &'static dyn Turns,
+    over: &mut Over<'_, S>,
+) {
+    // SAFETY: the caller's promise; borrowed anew after the time without the turn.
+    let process = unsafe { shared.as_mut() };
+    let bed = process.lie_down();
+    // What came while nobody was to ring has woken nobody.
+    process.wake_sleepers();
+    if let Some(bed) = bed
+        && !over(process)
+        && let Some(threads) = process.threads()
+    {
+        threads.unannounced = false;
+        let number = threads.lie_in(bed.clone(), over);
+        turns.leave();
+        bed.sleep();
+        turns.come();
+        // SAFETY: as above.
+        if let Some(threads) = unsafe { shared.as_mut() }.threads() {
+            threads.asleep.retain(|one| one.number != number);
         }
     }
     // SAFETY: as above.
     let process = unsafe { shared.as_mut() };
-    let others = process.threads().is_some_and(|threads| threads.has_sleepers());
-    process.get_up(others);
-    if others {
-        // What they were not told of is here.
-        process.take_in();
+    process.look_after();
+    if let Some(threads) = process.threads() {
+        threads.unannounced = true;
     }
 }

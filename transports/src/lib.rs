@@ -81,3 +81,5 @@ mod notices;
 #[cfg(all(loom, test))]
 #[path = "rdma/pin/notices_model.rs"]
 mod notices_model;
+#[cfg(all(loom, test))]
+mod turns_model;

@@ -65,6 +65,8 @@ pub struct LocalPort {
     /// Networks that could not be opened, and why.
     unopened: Vec<(Network, String)>,
     pace: Pace,
+    /// Whether something has moved on a network since that was last asked.
+    moved: bool,
     passing: Passing,
     choice: Choice,
     me_name: ProcessName,
@@ -93,6 +95,7 @@ impl LocalPort {
             nets: None,
             unopened: Vec::new(),
             pace: Pace::default(),
+            moved: false,
             passing: Passing::default(),
             choice: Choice::default(),
             me_name,
@@ -180,6 +183,7 @@ impl LocalPort {
         let busy = nets.poll(look, sink);
         if busy {
             self.pace.note_news();
+            self.moved = true;
         }
         if let Some((network, peer)) = nets.sought_blindly() {
             self.introduce_sought(network, peer);
@@ -491,11 +495,21 @@ impl Port for LocalPort {
         self.shm.lie_down(several, nets.and_then(|nets| nets.before_sleep()))
     }
 
-    fn get_up(&mut self, others: bool) {
-        self.shm.get_up(others);
-        if others && let Some(nets) = &mut self.nets {
+    fn announce(&mut self) {
+        self.shm.announce();
+        self.pace.hurry();
+        if let Some(nets) = &mut self.nets {
             nets.before_sleep();
         }
+    }
+
+    fn get_up(&mut self) {
+        self.shm.get_up();
+    }
+
+    fn was_rung(&mut self) -> bool {
+        // What a network tells once is taken by the poll that something came with.
+        self.shm.was_rung() || std::mem::take(&mut self.moved)
     }
 
     fn oversleeps(&self) -> bool {

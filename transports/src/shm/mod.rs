@@ -110,6 +110,8 @@ pub(crate) struct Contacts {
     chores: bool,
     /// Peers whose bells could not be rung yet.
     unrung: Vec<PeerId>,
+    /// Whether a bell was taken from the socket since that was last asked.
+    was_rung: bool,
     /// Polls until there is a look for who has asked for a connection.
     until_look: u32,
     /// Such looks until the socket is looked at too.
@@ -296,6 +298,7 @@ impl Contacts {
             touched: Touched::new(g.ring_at()),
             chores: false,
             unrung: Vec::new(),
+            was_rung: false,
             until_look: 1,
             until_setup_messages: 1,
             refused: false,

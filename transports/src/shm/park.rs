@@ -268,15 +268,29 @@ impl Shm {
         self.contacts.fences && self.contacts.all_fence && barrier::everywhere().is_ok()
     }
 
-    /// See [`mpi_core::port::Port::get_up`]. Who has rung does not ring again for those who sleep on.
-    pub(crate) fn get_up(&mut self, others: bool) {
+    /// See [`mpi_core::port::Port::announce`].
+    pub(crate) fn announce(&mut self) {
+        // Where nobody can be made to fence a sleep is short, and what was not seen here is seen then.
+        self.raise_parked();
+        self.look_for_all();
+    }
+
+    /// See [`mpi_core::port::Port::get_up`].
+    pub(crate) fn get_up(&mut self) {
         self.waiter.until = None;
-        match others {
-            true => _ = self.raise_parked(),
-            false => self.contacts.arena.parked().store(0, Ordering::Relaxed),
-        }
+        self.contacts.arena.parked().store(0, Ordering::Relaxed);
+        self.look_for_all();
+    }
+
+    /// The next poll looks everywhere.
+    fn look_for_all(&mut self) {
         self.look_at_all = true;
         self.contacts.look_soon();
+    }
+
+    /// See [`mpi_core::port::Port::was_rung`].
+    pub(crate) fn was_rung(&mut self) -> bool {
+        std::mem::take(&mut self.contacts.was_rung)
     }
 
     /// See [`mpi_core::port::Port::oversleeps`]; whoever is beside wants to be looked at in so long.

@@ -478,7 +478,13 @@ impl Port for SimPort {
         Some(SimBed { network: Rc::clone(&self.network), pause: self.pause.clone() })
     }
 
-    fn get_up(&mut self, _: bool) {}
+    fn announce(&mut self) {}
+
+    fn get_up(&mut self) {}
+
+    fn was_rung(&mut self) -> bool {
+        false
+    }
 
     fn oversleeps(&self) -> bool {
         false

@@ -216,7 +216,7 @@ impl Contacts {
         let mut buffer = [0; SETUP_MESSAGE_BYTES + 1];
         for _ in 0..DATAGRAMS_PER_LOOK {
             match self.socket.as_ref().map_or(Ok(None), |socket| socket.receive(&mut buffer)) {
-                Ok(Some(arrival)) if arrival.len == 1 => {}
+                Ok(Some(arrival)) if arrival.len == 1 => self.was_rung = true,
                 Ok(Some(arrival)) => self.take_datagram(&buffer[..arrival.len], arrival),
                 Ok(None) => break,
                 Err(error) => {
