@@ -13,7 +13,7 @@ use mpi_core::buffer::ask_processor;
 use mpi_core::coll::aliased::EqualBuffers;
 use mpi_core::datatype::make_named;
 use mpi_core::error::{Error, ErrorClass, Result, listed};
-use mpi_core::handle::{CommHandle, SessionHandle};
+use mpi_core::handle::SessionHandle;
 use mpi_core::objects::Identity;
 use mpi_core::settings::{ConnectMode, ProgressMode, Settings};
 use transports::cards::{self, Directory};
@@ -23,9 +23,8 @@ use transports::node::{
 use transports::shm::{LocalConfig, Secret, ShmSettings};
 
 use crate::abi::Abi;
-use crate::calls::attributes::delete_all_in_the_end;
 use crate::configure;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::lacks;
 use crate::library::{self, Phase, Place, library, phase};
 use crate::procedure::Procedure;
@@ -426,13 +425,8 @@ pub(crate) fn host_name() -> String {
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
-/// Ends the world model. The attributes of `MPI_COMM_SELF` go before anything else does (§11.2.4).
+/// Ends the world model.
 pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
-    if phase() != Phase::Running {
-        return Err(Error::new(ErrorClass::OTHER, "MPI_Init has not been called")
-            .hint("A session is ended by MPI_Session_finalize."));
-    }
-    delete_all_in_the_end(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
     let is_last = library().sessions == 0;
     deliver(cx, SessionHandle::NULL, is_last);
     library::set_phase(Phase::After);

@@ -7,7 +7,7 @@ use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, DatatypeHandle};
 
 use crate::args::IntArray;
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// A buffer argument with its count and type.
 pub(crate) fn typed(buf: UserBuffer, count: i64, datatype: DatatypeHandle) -> Typed {

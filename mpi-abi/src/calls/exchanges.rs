@@ -8,7 +8,7 @@ use mpi_core::handle::{CommHandle, DatatypeHandle};
 
 use crate::args::IntArray;
 use crate::calls::blocks::{lists, typed};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Allgather`.
 pub fn allgather(

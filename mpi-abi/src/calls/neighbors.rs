@@ -8,7 +8,7 @@ use mpi_core::handle::{CommHandle, DatatypeHandle};
 
 use crate::args::IntArray;
 use crate::calls::blocks::{per_source, per_target, typed};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Neighbor_allgather`.
 pub fn neighbor_allgather(

@@ -7,7 +7,7 @@ use mpi_core::handle::{CommHandle, DatatypeHandle, InfoHandle, RequestHandle};
 use mpi_core::p2p::{Message, Mode};
 
 use crate::calls::info::check;
-use crate::entry::{Cx, Owner};
+use crate::cx::{Cx, Owner};
 
 /// `MPI_Send_init`.
 #[allow(clippy::too_many_arguments)]

@@ -8,7 +8,7 @@ use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle};
 
 use crate::args::IntArray;
 use crate::calls::blocks::per_member;
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Reduce`.
 pub fn reduce(

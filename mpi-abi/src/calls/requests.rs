@@ -9,7 +9,7 @@ use mpi_core::request::Generalized;
 use mpi_core::request::completion::Report;
 use mpi_core::status::Status;
 
-use crate::entry::{Cx, Owner};
+use crate::cx::{Cx, Owner};
 use crate::failure::of_code;
 
 /// Reports a complete request, with the functions of a generalized one: both are called, and if one of them fails

@@ -10,7 +10,7 @@ use mpi_core::handle::{CommHandle, DatatypeHandle};
 
 use crate::args::IntArray;
 use crate::calls::blocks::{is_root, lists, typed};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Barrier`.
 pub fn barrier(cx: &mut Cx<'_>, comm: CommHandle) -> Result<Prepared> {

@@ -12,7 +12,7 @@ use mpi_core::lists::{listed, reserved};
 
 use super::groups::ints;
 use crate::args::{IntArray, IntArrayMut, Weights};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// The elements of an array whose length the glue does not know.
 fn unmeasured(array: IntArray, count: usize, param: &'static str) -> Result<Vec<i32>> {

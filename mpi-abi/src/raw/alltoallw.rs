@@ -12,7 +12,7 @@ use mpi_core::lists::listed;
 
 use crate::args::{self, IntArray};
 use crate::calls::blocks::read;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::Face;
 
 /// One side's arguments, in their order.

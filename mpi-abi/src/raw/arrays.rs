@@ -7,7 +7,7 @@ use mpi_core::status::Status;
 
 use crate::args;
 use crate::calls::requests::report;
-use crate::entry::{Cx, Owner};
+use crate::cx::{Cx, Owner};
 use crate::face::Face;
 
 /// The program's array of requests.

@@ -12,7 +12,7 @@ use mpi_core::status::Status;
 use super::arrays::{Requests, Statuses, put};
 use crate::args;
 use crate::calls::requests::own;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::Face;
 use crate::node::Node;
 

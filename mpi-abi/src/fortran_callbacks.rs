@@ -7,7 +7,7 @@ use std::mem::transmute;
 use mpi_core::attributes::Convention;
 use mpi_core::callout::UserFunction;
 
-use crate::calls::attribute_values::About;
+use crate::logicals::logical;
 
 type Errhandler = unsafe extern "C-unwind" fn(*mut c_int, *mut c_int);
 type Reduce = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, *mut c_int);
@@ -52,6 +52,17 @@ pub(crate) unsafe fn reduction(
     }
 }
 
+/// What the attribute functions are told besides values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About {
+    /// The object.
+    pub(crate) object: c_int,
+    /// The key.
+    pub(crate) keyval: c_int,
+    /// The key's extra state.
+    pub(crate) extra_state: i64,
+}
+
 /// What an attribute copy function answered.
 pub(crate) struct Copied {
     pub(crate) code: c_int,
@@ -81,7 +92,7 @@ pub(crate) unsafe fn copy(
             call(&mut object, &mut keyval, state, &mut value, &mut copy, &mut flag, &mut code);
         }
     }
-    Copied { code, wanted: super::logical(flag) != 0, value: copy }
+    Copied { code, wanted: logical(flag) != 0, value: copy }
 }
 
 /// Calls the attribute delete function at `address`.
@@ -105,62 +116,4 @@ pub(crate) unsafe fn delete(
         }
     }
     code
-}
-
-macro_rules! ready {
-    ($($copy:ident $null:ident $delete:ident $width:ty;)*) => {$(
-        /// `MPI_*_DUP_FN`: the duplicate gets the same value.
-        pub unsafe extern "C-unwind" fn $copy(
-            _object: *mut c_int,
-            _keyval: *mut c_int,
-            _extra_state: *mut $width,
-            value: *mut $width,
-            copy: *mut $width,
-            flag: *mut c_int,
-            ierror: *mut c_int,
-        ) {
-            // SAFETY: the caller passes variables.
-            unsafe {
-                *copy = *value;
-                *flag = 1;
-                super::logical_out(flag);
-                super::done(ierror, 0);
-            }
-        }
-
-        /// `MPI_*_NULL_COPY_FN`: the duplicate gets nothing.
-        pub unsafe extern "C-unwind" fn $null(
-            _object: *mut c_int,
-            _keyval: *mut c_int,
-            _extra_state: *mut $width,
-            _value: *mut $width,
-            _copy: *mut $width,
-            flag: *mut c_int,
-            ierror: *mut c_int,
-        ) {
-            // SAFETY: the caller passes variables.
-            unsafe {
-                *flag = 0;
-                super::logical_out(flag);
-                super::done(ierror, 0);
-            }
-        }
-
-        /// `MPI_*_NULL_DELETE_FN`: nothing is to be done.
-        pub unsafe extern "C-unwind" fn $delete(
-            _object: *mut c_int,
-            _keyval: *mut c_int,
-            _value: *mut $width,
-            _extra_state: *mut $width,
-            ierror: *mut c_int,
-        ) {
-            // SAFETY: the caller passes a variable.
-            unsafe { super::done(ierror, 0) };
-        }
-    )*};
-}
-
-ready! {
-    dup_fn null_copy_fn null_delete_fn c_int;
-    dup_fn_wide null_copy_fn_wide null_delete_fn_wide i64;
 }

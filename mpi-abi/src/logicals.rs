@@ -25,6 +25,9 @@ pub fn logical_value(truth: bool) -> c_int {
 }
 
 /// Makes a LOGICAL of the C truth value in its place.
+///
+/// # Safety
+/// It is the program's variable, just written.
 #[inline]
 pub unsafe fn logical_out(place: *mut c_int) {
     // SAFETY: the program's variable, just written.
@@ -35,12 +38,18 @@ pub unsafe fn logical_out(place: *mut c_int) {
 ///
 /// # Errors
 /// As [`listed`].
+///
+/// # Safety
+/// The program's array has that many elements.
 pub unsafe fn logicals(from: *mut c_int, length: usize) -> Result<Vec<c_int>> {
     // SAFETY: the program's array has that many elements.
     listed((0..length).map(|index| logical(unsafe { *from.add(index) })))
 }
 
 /// Makes LOGICALs of an array of C truth values.
+///
+/// # Safety
+/// The program's array has that many elements.
 pub unsafe fn logicals_out(first: *mut c_int, length: usize) {
     for index in 0..length {
         // SAFETY: the program's array has that many elements.
