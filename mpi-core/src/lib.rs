@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 pub mod always;
+pub mod attached_buffer;
 pub mod attributes;
 pub mod buffer;
 pub mod callout;
@@ -15,11 +16,13 @@ pub(crate) mod cases;
 pub mod coll;
 pub mod comm;
 pub mod constants;
+pub(crate) mod credit;
 pub mod datatype;
 pub mod entry;
 pub mod errhandler;
 pub mod error;
 pub mod error_codes;
+pub mod expected;
 pub mod group;
 pub mod handle;
 pub mod header;
@@ -45,8 +48,10 @@ pub mod session;
 pub mod settings;
 pub mod status;
 pub mod table;
+pub mod terms;
 pub mod text;
 pub mod tuning;
+pub(crate) mod user_memory;
 pub(crate) mod vci;
 pub mod waiting;
 pub mod window_segments;

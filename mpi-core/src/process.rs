@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::always::Always;
+use crate::attached_buffer::AttachedBuffer;
 use crate::callout::{Reduction, UserCode};
 use crate::coll::execute::Executions;
 use crate::coll::node::{Pending, Scratch};
@@ -15,7 +16,6 @@ use crate::coll::schedule_cache::ScheduleCache;
 use crate::handle::*;
 use crate::node_memory::SegmentId;
 use crate::objects::{Identity, Objects};
-use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
 use crate::port::{Opened, PeerId, Port, ProcessName};
 use crate::request::{MatchedMessage, Operation, Request, Requests};
@@ -128,6 +128,21 @@ impl<P: Port> Process<P> {
         self.vci.requests.iter().any(|(_, request)| goes_on(request))
             || !(self.vci.is_flushed() && self.port.is_sent())
             || self.windows.iter().next().is_some()
+    }
+
+    /// Whether all that was sent on communicators of a session, or of the world model for the null handle, has been
+    /// received or comes to its receivers without this process. What others have sent counts as far as it is still
+    /// to leave this process, which needs nobody to receive it.
+    pub fn has_sent(&self, session: SessionHandle) -> bool {
+        let is_own = |request: &Request| {
+            let comm = self.comms.find(request.comm);
+            matches!(request.operation, Operation::Send(_))
+                && comm.is_some_and(|comm| comm.session == session)
+        };
+        let waits = |request: &Request| !request.complete && is_own(request);
+        !self.vci.has_deferred()
+            && self.port.is_sent()
+            && !self.vci.requests.iter().any(|(_, request)| waits(request))
     }
 
     /// Whether everything that this process sent is delivered and nobody reads its memory.

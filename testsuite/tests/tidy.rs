@@ -65,7 +65,7 @@ const UNSAFE: &[&str] = &[
     "mpi-core/src/op/kernels.rs",
     "mpi-core/src/op/tests.rs",
     "mpi-core/src/op/wide.rs",
-    "mpi-core/src/request/memory.rs",
+    "mpi-core/src/user_memory.rs",
     "mpi-core/src/rma/memory.rs",
 ];
 

@@ -30,8 +30,8 @@ use mpi_core::port::{
     Activity, Advert, Body, Caps, Expected, Fragments, Front, Full, Offer, PeerId, Port,
     ProcessName, Pulled, Sink, Token, Transport,
 };
+use mpi_core::roll_call::Answer;
 use mpi_core::tuning::LAUNCHER_GAP_TICKS;
-use mpi_core::waiting::Answer;
 
 use crate::cards::{Directory, NODE};
 pub use crate::clock::ticks;

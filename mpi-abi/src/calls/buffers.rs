@@ -1,9 +1,9 @@
 //! Buffers of buffered sends (MPI-5.0 §3.6).
 
+use mpi_core::attached_buffer::BufferId;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, RequestHandle, SessionHandle};
-use mpi_core::p2p::buffered::BufferId;
 
 use crate::cx::Cx;
 

@@ -10,10 +10,10 @@
 use std::collections::HashSet;
 
 use super::Comm;
+use crate::attached_buffer::BufferId;
 use crate::error::Result;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};
 use crate::objects::Objects;
-use crate::p2p::buffered::BufferId;
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request};

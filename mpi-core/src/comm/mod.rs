@@ -11,6 +11,7 @@ pub mod topology;
 
 use std::sync::Arc;
 
+use crate::attached_buffer::AttachedBuffer;
 use crate::attributes::AttributeList;
 use crate::coll::by_cost::ByCost;
 use crate::coll::hierarchy::level::Level;
@@ -21,7 +22,6 @@ use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::handle::{ErrhandlerHandle, InfoHandle, SessionHandle};
-use crate::p2p::buffered::AttachedBuffer;
 use crate::port::{PeerId, Port};
 use crate::text::{Text, shown};
 

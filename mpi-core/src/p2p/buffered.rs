@@ -7,83 +7,19 @@
 
 use super::send::Manner;
 use super::{Begun, Message, Messages};
-use std::collections::BTreeSet;
-
+use crate::attached_buffer::{AttachedBuffer, BufferId};
 use crate::buffer::UserBuffer;
 use crate::comm::Comm;
 use crate::constants::BSEND_OVERHEAD;
 use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::{CommHandle, RequestHandle, SessionHandle};
+use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
 use crate::process::Process;
-use crate::request::{Operation, Owner, Request, gather_long};
+use crate::request::{Operation, Owner, Request};
 use crate::tuning::POLLS_BEFORE_FULL;
-
-/// Names an attached buffer as long as messages lie in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BufferId {
-    /// The process's (`MPI_Buffer_attach`).
-    Process,
-    /// A session's (`MPI_Session_attach_buffer`).
-    Session(SessionHandle),
-    /// A communicator's (`MPI_Comm_attach_buffer`).
-    Comm(CommHandle),
-}
-
-/// An attached buffer: what the program gave, and how much of it is charged.
-#[derive(Debug)]
-pub struct AttachedBuffer {
-    address: UserBuffer,
-    size: u64,
-    automatic: bool,
-    used: u64,
-    /// The numbers of the sends that lie in it.
-    sends: BTreeSet<u64>,
-}
-
-impl AttachedBuffer {
-    /// The buffer at `address` of `size` bytes; `MPI_BUFFER_AUTOMATIC` has any size it needs.
-    pub fn new(address: UserBuffer, size: u64) -> AttachedBuffer {
-        let automatic = address == UserBuffer::AUTOMATIC;
-        AttachedBuffer { address, size, automatic, used: 0, sends: BTreeSet::new() }
-    }
-
-    /// Whether no message lies in it.
-    pub fn is_empty(&self) -> bool {
-        self.used == 0
-    }
-
-    /// What the program attached.
-    pub fn attached(&self) -> (UserBuffer, u64) {
-        (self.address, if self.automatic { 0 } else { self.size })
-    }
-
-    fn charge(&mut self, bytes: u64, number: u64) -> Result<()> {
-        let used = self.used.checked_add(bytes);
-        let Some(used) = used.filter(|used| self.automatic || *used <= self.size) else {
-            return Err(Error::new(
-                ErrorClass::BUFFER,
-                format!(
-                    "the attached buffer has {} of {} bytes left, but the message needs {bytes} \
-                     (its packed size and MPI_BSEND_OVERHEAD)",
-                    self.size.saturating_sub(self.used),
-                    self.size
-                ),
-            )
-            .hint("Attach a larger buffer, or wait until earlier buffered sends are delivered."));
-        };
-        self.used = used;
-        self.sends.insert(number);
-        Ok(())
-    }
-
-    pub(crate) fn give_back(&mut self, bytes: u64, number: u64) {
-        self.used -= bytes;
-        self.sends.remove(&number);
-    }
-}
+use crate::user_memory::gather_long;
 
 impl<P: Port> Messages<'_, P> {
     /// The buffered send behind `MPI_Bsend` and `MPI_Ibsend`: complete when it returns.
@@ -122,7 +58,7 @@ impl<P: Port> Messages<'_, P> {
         self.buffered_sends += 1;
         let mut polls = 0;
         while let Err(error) = self.attached(id)?.charge(bytes, number) {
-            if polls == POLLS_BEFORE_FULL || bytes > self.attached(id)?.size {
+            if polls == POLLS_BEFORE_FULL || !self.attached(id)?.may_hold(bytes) {
                 return Err(error);
             }
             polls += 1;
@@ -202,8 +138,7 @@ impl<P: Port> Process<P> {
 
     /// Whether it holds one with a lower number.
     pub(crate) fn holds_before(&self, id: BufferId, before: u64) -> bool {
-        let first = self.buffer_of(id).and_then(|buffer| buffer.sends.first());
-        first.is_some_and(|first| *first < before)
+        self.buffer_of(id).is_some_and(|buffer| buffer.holds_before(before))
     }
 
     /// The buffer, while it is attached.

@@ -6,8 +6,9 @@ use crate::buffer::UserBuffer;
 use crate::error::Result;
 use crate::handle::RequestHandle;
 use crate::port::Port;
-use crate::request::{Operation, Owner, Request, gather_long};
+use crate::request::{Operation, Owner, Request};
 use crate::status::Status;
+use crate::user_memory::gather_long;
 
 impl<P: Port> Messages<'_, P> {
     /// `MPI_Sendrecv` of plain messages that succeeds (see [`fast`](super::fast)); `None` leaves

@@ -9,13 +9,13 @@
 //! was posted before could take it.
 
 use super::ahead::Ahead;
-use super::expected::Expected;
 use super::receive::Pattern;
 use super::rendezvous::Rts;
 use super::{Arrived, Message, Messages};
 use crate::buffer::UserBuffer;
 use crate::constants::{ANY_TAG, PROC_NULL};
 use crate::datatype::{Unpacker, dense_size};
+use crate::expected::Expected;
 use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header, INLINE_BYTES};
 use crate::limits::FAST_ELEMENTS_MAX;
@@ -24,12 +24,13 @@ use crate::objects::Objects;
 use crate::peers::Peer;
 use crate::port::{Body, Fragments, Front, Offer, PeerId, Port, Token};
 use crate::process::Process;
-use crate::request::{Incoming, Operation, Owner, ReceiveState, Request, lend};
+use crate::request::{Operation, Owner, ReceiveState, Request};
 use crate::status::Status;
 use crate::tuning::{
     ALWAYS_COPIED_BYTES, BLOCKING_BYTES, FAST_IN_A_ROW, FAST_SEND_BYTES, LANE_LOOKS_PER_POLL,
     LOOKS_PER_CLAIM, POLLS_PER_ROUND,
 };
+use crate::user_memory::{Incoming, lend};
 use crate::vci::Vci;
 
 /// The bytes of a message if they are at most `most` and one run of memory at its address;

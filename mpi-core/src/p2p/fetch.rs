@@ -29,7 +29,7 @@ impl Vci {
             0 => Pulled::Done,
             len => {
                 let token = Token(u64::from(request.raw()));
-                receive.incoming.pull(port, rts.peer, &rts.offer, len, token)
+                port.pull(rts.peer, &rts.offer, len, receive.incoming.room(), token)
             }
         };
         match pulled {
@@ -54,7 +54,7 @@ impl Vci {
             receive.awaited = Some(rts);
             let receiver = request.raw();
             let token = Token(u64::from(receiver));
-            let advert = receive.incoming.advertise(port, rts.peer, rts.len, token);
+            let advert = port.advertise(rts.peer, receive.incoming.room(), rts.len, token);
             let cts = Cts { sender, receiver, advert };
             self.control(port, rts.peer, FrameKind::Cts, cts.to_payload());
         }

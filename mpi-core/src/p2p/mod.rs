@@ -1,17 +1,15 @@
 //! Point-to-point communication (MPI-5.0 chapter 3).
 //!
 //! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`fast`] is the
-//! fast path of small messages past both, [`expected`] what it takes, [`ahead`] what it does while nothing
+//! fast path of small messages past both, [`ahead`] what it does while nothing
 //! comes, [`probe`] looks, [`exchange`] does both at once,
-//! [`rendezvous`] is the handshake of large messages, [`credit`] bounds unexpected data,
+//! [`rendezvous`] is the handshake of large messages,
 //! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
 
 mod ahead;
 pub mod buffered;
 mod cancel;
-pub(crate) mod credit;
 pub mod exchange;
-pub mod expected;
 mod fast;
 mod fetch;
 pub mod persistent;

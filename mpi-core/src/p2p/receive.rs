@@ -12,8 +12,9 @@ use crate::matching::Envelope;
 use crate::objects::Objects;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
-use crate::request::{Incoming, Operation, Owner, ReceiveState, Request};
+use crate::request::{Operation, Owner, ReceiveState, Request};
 use crate::status::Status;
+use crate::user_memory::Incoming;
 use crate::vci::Vci;
 
 /// What a receive matches.

@@ -10,11 +10,12 @@ use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header};
 use crate::matching::Envelope;
 use crate::objects::Objects;
-use crate::port::{Body, PeerId, Port, Why};
+use crate::port::{Body, Offer, PeerId, Port, Why};
 use crate::process::Process;
-use crate::request::{Operation, Outgoing, Owner, Request, SendState};
+use crate::request::{Operation, Owner, Request, SendState};
 use crate::status::Status;
 use crate::tuning::{BLOCKING_BYTES, COPIED_ASIDE_BYTES};
+use crate::user_memory::Outgoing;
 use crate::vci::Vci;
 
 /// How a send may go.
@@ -108,7 +109,10 @@ impl Vci {
             return Ok(Begun::Complete);
         }
         let outgoing = Outgoing::new(packer);
-        let offer = outgoing.offer(port, route.peer);
+        let offer = match outgoing.as_contiguous() {
+            Some((address, len)) => port.offer(route.peer, address, len),
+            None => Offer::default(),
+        };
         let Route { context, source, tag, .. } = route;
         let envelope = Envelope { context, source, tag };
         let (copy, handed_over, cancelled) = (None, false, false);

@@ -7,7 +7,6 @@
 
 pub mod completion;
 pub mod fast;
-mod memory;
 
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -20,8 +19,7 @@ use crate::p2p::{Message, Mode};
 use crate::port::{Offer, PeerId};
 use crate::status::Status;
 use crate::table::Table;
-
-pub(crate) use memory::{Incoming, Outgoing, gather, gather_long, lend, put};
+use crate::user_memory::{Incoming, Outgoing};
 
 /// Who is told of a completion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +38,7 @@ pub(crate) enum Owner {
     /// A buffered send, whose place in its buffer is given back.
     Buffer {
         /// The buffer.
-        buffer: crate::p2p::buffered::BufferId,
+        buffer: crate::attached_buffer::BufferId,
         /// Bytes taken from it.
         bytes: u64,
         /// Its number among all buffered sends.
@@ -73,7 +71,7 @@ pub(crate) enum Operation {
     /// The wait for an attached buffer to become empty (`MPI_Buffer_iflush`, §3.6).
     Flush {
         /// The buffer.
-        buffer: crate::p2p::buffered::BufferId,
+        buffer: crate::attached_buffer::BufferId,
         /// Only sends with lower numbers are waited for.
         before: u64,
     },

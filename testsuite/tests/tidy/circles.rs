@@ -19,8 +19,7 @@ use super::{DIRECTION, complain, root};
 /// The circles that are left: of a folder, between these.
 const LEFT: &[(&str, &str)] = &[(
     "mpi-core/src",
-    "coll, comm, entry, group, io, lost, node_memory, objects, p2p, peers, port, process, request, rma, \
-         session, vci, waiting, window_segments",
+    "coll, comm, entry, io, objects, p2p, peers, port, process, request, rma, vci, window_segments",
 )];
 /// How many re-exports in a row are looked through.
 const DEEP: usize = 8;

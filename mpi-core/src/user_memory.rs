@@ -8,7 +8,6 @@
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::error::{Error, ErrorClass, Result};
-use crate::port::{Advert, Offer, PeerId, Port, Pulled, Token};
 
 /// The bytes of a pending send.
 pub(crate) struct Outgoing(Packer);
@@ -46,12 +45,9 @@ impl Outgoing {
         std::mem::replace(&mut self.0, empty)
     }
 
-    /// How `peer` could fetch the bytes by itself.
-    pub(crate) fn offer<P: Port>(&self, port: &mut P, peer: PeerId) -> Offer {
-        match self.0.as_contiguous() {
-            Some((address, len)) => port.offer(peer, address, len),
-            None => Offer::default(),
-        }
+    /// Where the bytes lie, if they are one run.
+    pub(crate) fn as_contiguous(&self) -> Option<(*const u8, u64)> {
+        self.0.as_contiguous()
     }
 }
 
@@ -114,29 +110,9 @@ impl Incoming {
         }
     }
 
-    /// Fetches `len` bytes, which fit, from where `peer` offered them (see
-    /// [`crate::port::Transport::pull`]).
-    pub(crate) fn pull<P: Port>(
-        &mut self,
-        port: &mut P,
-        peer: PeerId,
-        offer: &Offer,
-        len: u64,
-        token: Token,
-    ) -> Pulled {
-        port.pull(peer, offer, len, &mut self.unpacker, token)
-    }
-
-    /// Where `len` bytes that `peer` is asked for will land (see
-    /// [`crate::port::Transport::advertise`]).
-    pub(crate) fn advertise<P: Port>(
-        &self,
-        port: &mut P,
-        peer: PeerId,
-        len: u64,
-        token: Token,
-    ) -> Option<Advert> {
-        port.advertise(peer, &self.unpacker, len, token)
+    /// The room that is left, for a transport to fetch bytes to.
+    pub(crate) fn room(&mut self) -> &mut Unpacker {
+        &mut self.unpacker
     }
 
     /// The unpacker, for a transport to write through; one of no room takes its place.

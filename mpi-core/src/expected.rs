@@ -7,7 +7,7 @@
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::constants::ANY_TAG;
 use crate::header::{FrameKind, Header};
-use crate::request::put;
+use crate::user_memory::put;
 
 /// Of the first word of a header: the message's number and the kind. The credit and the length
 /// may be any, and the lowest bits are the transport's.
