@@ -1,8 +1,8 @@
 //! `Objects`: what one process has of MPI objects, and what is found out from them alone. Nothing here communicates,
 //! so that there is no port.
 //!
-//! Enters: handles and arguments. Leaves: the objects that they name, or what a call needs of them. Methods about one
-//! kind of object stand where that kind is.
+//! Enters: handles and arguments. Leaves: the objects that they name, or what a call needs of them. What the calls of
+//! one chapter alone ask of them stands with those calls.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -160,6 +160,38 @@ impl Objects {
         self.sessions.remove(handle)?;
         self.always.errhandlers.lock().forget(handle.raw());
         Ok(())
+    }
+
+    /// The window that a handle names.
+    ///
+    /// # Errors
+    /// `MPI_ERR_WIN` saying what the handle was.
+    pub fn window(&self, handle: WinHandle) -> Result<&Window> {
+        self.windows.get(handle)
+    }
+
+    /// The window that a handle names, to be changed.
+    ///
+    /// # Errors
+    /// As [`Objects::window`].
+    pub fn window_mut(&mut self, handle: WinHandle) -> Result<&mut Window> {
+        self.windows.get_mut(handle)
+    }
+
+    /// The open file that a handle names.
+    ///
+    /// # Errors
+    /// `MPI_ERR_FILE` saying what the handle was.
+    pub fn file(&self, handle: FileHandle) -> Result<&OpenFile> {
+        self.files.get(handle)
+    }
+
+    /// The open file that a handle names, to be changed.
+    ///
+    /// # Errors
+    /// As [`Objects::file`].
+    pub fn file_mut(&mut self, handle: FileHandle) -> Result<&mut OpenFile> {
+        self.files.get_mut(handle)
     }
 
     /// This process in the table of peers.

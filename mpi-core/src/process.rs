@@ -10,9 +10,9 @@ use std::sync::Arc;
 use crate::always::Always;
 use crate::attached_buffer::AttachedBuffer;
 use crate::callout::{Reduction, UserCode};
-use crate::coll::execute::Executions;
-use crate::coll::node::{Pending, Scratch};
 use crate::coll::schedule_cache::ScheduleCache;
+use crate::collectives::execute::Executions;
+use crate::collectives::node::{Pending, Scratch};
 use crate::handle::*;
 use crate::node_memory::SegmentId;
 use crate::objects::{Identity, Objects};
@@ -34,7 +34,7 @@ pub struct Process<P: Port> {
     pub(crate) buffer: Option<AttachedBuffer>,
     /// Buffered sends of this process so far, in whichever buffer.
     pub(crate) buffered_sends: u64,
-    /// Communicators that the program has freed and that operations hold (see [`held`](crate::comm)).
+    /// Communicators that the program has freed and that operations hold (see [`held`](crate::communicators)).
     pub(crate) freed_comms: Vec<CommHandle>,
     pub(crate) executions: Executions,
     /// Nonblocking collectives under way on segments.

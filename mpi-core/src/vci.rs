@@ -4,6 +4,11 @@
 //! It is the [`Sink`] of the port. What an arrival asks for in return (a CTS, a FIN, a pull, bulk
 //! data) cannot be sent while the port is polling, so it is queued and [`Vci::flush`] sends it.
 
+mod cancel;
+mod fetch;
+pub(crate) mod receive;
+pub(crate) mod send;
+
 use std::collections::VecDeque;
 
 use crate::buffer::RawBytes;

@@ -2,7 +2,7 @@
 //! displacements, one entry a rank.
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Typed, Types, Varied};
+use mpi_core::collectives::calls::{Typed, Types, Varied};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, DatatypeHandle};
 

@@ -2,7 +2,7 @@
 #![allow(clippy::too_many_arguments)]
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::Prepared;
+use mpi_core::collectives::calls::Prepared;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle};
 

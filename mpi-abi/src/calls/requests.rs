@@ -3,10 +3,10 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+use mpi_core::completion::Report;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::RequestHandle;
 use mpi_core::request::Generalized;
-use mpi_core::request::completion::Report;
 use mpi_core::status::Status;
 
 use crate::cx::{Cx, Owner};

@@ -4,7 +4,7 @@
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::Result;
 use mpi_core::handle::{DatatypeHandle, OpHandle, RequestHandle, WinHandle};
-use mpi_core::rma::Target;
+use mpi_core::windows::Target;
 
 use crate::calls::blocks::typed;
 use crate::cx::Cx;

@@ -3,8 +3,8 @@
 #![allow(clippy::too_many_arguments)]
 
 use mpi_core::comm::topology::dims;
-use mpi_core::comm::topology::distribute::Edge;
 use mpi_core::comm::topology::graph::{Adjacent, Edges, Graph};
+use mpi_core::communicators::distribute::Edge;
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, InfoHandle};

@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Prepared, Types, Varied};
+use mpi_core::collectives::calls::{Prepared, Types, Varied};
 use mpi_core::error::Result;
 use mpi_core::handle::DatatypeHandle;
 use mpi_core::lists::listed;

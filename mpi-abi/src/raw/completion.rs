@@ -3,10 +3,10 @@
 
 use std::ffi::c_int;
 
+use mpi_core::completion::Report;
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::Result;
 use mpi_core::handle::RequestHandle;
-use mpi_core::request::completion::Report;
 use mpi_core::status::Status;
 
 use super::arrays::{Requests, Statuses, put};

@@ -5,8 +5,8 @@ pub(crate) mod fast;
 pub(crate) mod only;
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Prepared, Typed, Types, Varied};
 use mpi_core::coll::menu::Collective;
+use mpi_core::collectives::calls::{Prepared, Typed, Types, Varied};
 use mpi_core::handle::{DatatypeHandle, OpHandle};
 use testsuite::sim::{COMM_WORLD, SimEntry};
 
