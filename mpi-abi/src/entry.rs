@@ -4,85 +4,19 @@
 //! after an error handler has seen the error, with nothing borrowed (decision 13).
 
 use std::ffi::c_int;
-use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use mpi_core::always::Always;
-use mpi_core::errhandler::Target;
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::handle::{CommHandle, ErrhandlerHandle, FileHandle, SessionHandle, WinHandle};
 
+use crate::cx::{AlwaysCx, Cx, Owner};
 use crate::face::Face;
 use crate::failure;
 use crate::lacks;
 use crate::library::{Phase, always, phase};
 use crate::node;
 use crate::procedure::Procedure;
-use crate::table::{FaceTable, Of};
+use crate::table::Of;
 use crate::turns;
-use transports::node::LocalPort;
-
-/// Whose error handler an error of a procedure goes to (MPI-5.0 §9.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Owner {
-    /// Nobody's in particular: `failure` says whose handler hears of it.
-    None,
-    /// The communicator's.
-    Comm(CommHandle),
-    /// The window's.
-    Win(WinHandle),
-    /// The file's.
-    File(FileHandle),
-    /// That of a file which the call closes: an error ends it once the handler has seen it.
-    NoFile(FileHandle),
-    /// The session's.
-    Session(SessionHandle),
-    /// That of a session which the call is to begin: an error ends it once the handler has seen it.
-    NoSession(SessionHandle),
-    /// The handler itself, which the communicator or session that the call is to make would have.
-    Unmade(ErrhandlerHandle, Target),
-}
-
-/// What a body works on: the process, as long as the call lasts.
-pub struct Cx<'a> {
-    entry: mpi_core::entry::Entry<'a, LocalPort>,
-    /// The procedure that was called.
-    pub procedure: Procedure,
-    /// The face it was called through.
-    pub face: &'static FaceTable,
-    /// Whose error handler is used; a body that finds a better owner (a request's communicator)
-    /// says so here.
-    pub owner: Owner,
-}
-
-impl<'a> Deref for Cx<'a> {
-    type Target = mpi_core::entry::Entry<'a, LocalPort>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.entry
-    }
-}
-
-impl DerefMut for Cx<'_> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.entry
-    }
-}
-
-/// What a body works on whose procedure is always available: nothing of the process, since another
-/// thread may be in there.
-pub struct AlwaysCx {
-    /// What all threads share.
-    pub always: &'static Always,
-    /// The procedure that was called.
-    pub procedure: Procedure,
-    /// The face it was called through.
-    pub face: &'static FaceTable,
-    /// Whose error handler is used.
-    pub owner: Owner,
-}
 
 /// Runs the body of a procedure that needs an initialised library. Always inlined: each body has one caller, its glue.
 #[inline(always)]

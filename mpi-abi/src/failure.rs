@@ -16,9 +16,9 @@ use mpi_core::handle::{
 };
 use mpi_core::port::PeerId;
 
-use crate::entry::{AlwaysCx, Cx, Owner};
+use crate::cx::{AlwaysCx, Cx, Owner};
 use crate::face::foreign_value;
-use crate::fortran;
+use crate::fortran_callbacks;
 use crate::library::{self, library};
 use crate::procedure::Procedure;
 use crate::table::FaceTable;
@@ -119,7 +119,7 @@ fn act(
         Action::User(address, ..) => {
             let object = (face.handle_to_fint)(object);
             // SAFETY: as above, in Fortran.
-            call_out(&|| unsafe { fortran::called::errhandler(address, object, code) })
+            call_out(&|| unsafe { fortran_callbacks::errhandler(address, object, code) })
         }
     }
 }

@@ -9,7 +9,8 @@
 //! Of every function: the arguments are what MPI requires of the C program.
 #![allow(unused_unsafe, clippy::too_many_arguments, clippy::missing_safety_doc)]
 
-use crate::entry::{self, Owner};
+use crate::cx::Owner;
+use crate::entry;
 use crate::face::Face;
 use crate::procedure::Procedure;
 
@@ -61,7 +62,8 @@ mod generated {
     use mpi_core::text::Text;
 
     use crate::args::{self, IntArray, IntArrayMut, IntOut};
-    use crate::entry::{self, Owner};
+    use crate::cx::Owner;
+    use crate::entry;
     use crate::face::{ConstantGroup, Face};
     use crate::procedure::Procedure;
     use crate::strings::copy_out;

@@ -8,8 +8,8 @@ use launch_wire::Bootstrap;
 use launch_wire::control::Frame;
 use mpi_core::always::Always;
 use mpi_core::handle::ErrhandlerHandle;
+use mpi_core::roll_call::Answer;
 use mpi_core::settings::Settings;
-use mpi_core::waiting::Answer;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::procedure::Procedure;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use mpi_core::error::Error;
 use mpi_core::port::PeerId;
 use mpi_core::process::Process;
-use mpi_core::waiting::Answer;
+use mpi_core::roll_call::Answer;
 use transports::node::{Host, LocalPort};
 
 use crate::procedure::Procedure;

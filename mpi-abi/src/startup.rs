@@ -13,7 +13,7 @@ use mpi_core::buffer::ask_processor;
 use mpi_core::coll::aliased::EqualBuffers;
 use mpi_core::datatype::make_named;
 use mpi_core::error::{Error, ErrorClass, Result, listed};
-use mpi_core::handle::{CommHandle, SessionHandle};
+use mpi_core::handle::SessionHandle;
 use mpi_core::objects::Identity;
 use mpi_core::settings::{ConnectMode, ProgressMode, Settings};
 use transports::cards::{self, Directory};
@@ -23,9 +23,8 @@ use transports::node::{
 use transports::shm::{LocalConfig, Secret, ShmSettings};
 
 use crate::abi::Abi;
-use crate::calls::attributes::delete_all_in_the_end;
 use crate::configure;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::library::{self, Phase, Place, library, phase};
 use crate::{dying, node, progress, report, standard_streams};
 
@@ -430,14 +429,8 @@ pub(crate) fn host_name() -> String {
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
-/// Ends the world model. The attributes of `MPI_COMM_SELF` go before anything else does (§11.2.4).
+/// Ends the world model.
 pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
-    if phase() != Phase::Running {
-        return Err(Error::new(ErrorClass::OTHER, "MPI_Init has not been called")
-            .hint("A session is ended by MPI_Session_finalize."));
-    }
-    refuse_others(cx)?;
-    delete_all_in_the_end(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
     let is_last = library().sessions == 0;
     deliver(cx, SessionHandle::NULL, is_last);
     library::set_phase(Phase::After);
@@ -445,7 +438,7 @@ pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
 }
 
 /// Nobody may be in a call while MPI ends (§11.2.2).
-fn refuse_others(cx: &Cx<'_>) -> Result<()> {
+pub(crate) fn refuse_others(cx: &Cx<'_>) -> Result<()> {
     match cx.has_others_inside() {
         true => Err(Error::new(ErrorClass::OTHER, "another thread is in a call of MPI")
             .hint("Let all calls of other threads end before, and join the threads.")),

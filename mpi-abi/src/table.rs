@@ -11,7 +11,7 @@ use mpi_core::status::Status;
 use crate::abi::Abi;
 use crate::claim::FaceMark;
 use crate::face::{ConstantGroup, Face, StringLimits};
-use crate::fortran;
+use crate::fortran_callbacks;
 
 type CopyAttr =
     unsafe fn(*const c_void, u32, u32, i32, *mut c_void, *mut c_void) -> (c_int, *mut c_void, bool);
@@ -104,7 +104,7 @@ impl<F: Face> UserCode for FaceCode<F> {
             unsafe {
                 if call.function.convention != Convention::C {
                     let datatype = F::handle_to_fint(call.datatype.raw());
-                    fortran::called::reduction(&call.function, input, inout, count, datatype);
+                    fortran_callbacks::reduction(&call.function, input, inout, count, datatype);
                 } else {
                     F::call_op(
                         call.op,

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
 use crate::handle::SessionHandle;
 use crate::lists::reserved;
-use crate::port::PeerId;
+use crate::terms::PeerId;
 
 /// An ordered set of processes.
 #[derive(Clone, Debug)]

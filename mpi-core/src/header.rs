@@ -71,7 +71,7 @@ impl FrameKind {
 /// The header of one frame. `kind` is kept as its wire code: it comes from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
-    /// Cumulative credit (see `p2p::credit`): the upper half of the control word.
+    /// Cumulative credit (see `credit`): the upper half of the control word.
     pub credit: u16,
     /// Number of the message among those of its ordered pair of VCIs, modulo 2¹⁶.
     pub sequence: u16,

@@ -7,19 +7,26 @@
 #![deny(unsafe_code)]
 
 pub mod always;
+pub mod attached_buffer;
 pub mod attributes;
 pub mod buffer;
 pub mod callout;
 #[cfg(test)]
 pub(crate) mod cases;
 pub mod coll;
+pub mod collectives;
 pub mod comm;
+pub mod communicators;
+pub mod completion;
 pub mod constants;
+pub(crate) mod credit;
 pub mod datatype;
 pub mod entry;
 pub mod errhandler;
 pub mod error;
 pub mod error_codes;
+pub mod expected;
+pub mod files;
 pub mod group;
 pub mod handle;
 pub mod header;
@@ -30,6 +37,7 @@ pub mod limits;
 pub mod lists;
 pub(crate) mod lost;
 pub mod matching;
+pub mod messages;
 pub mod node_memory;
 pub mod objects;
 pub mod one_sided;
@@ -47,9 +55,12 @@ pub mod session;
 pub mod settings;
 pub mod status;
 pub mod table;
+pub mod terms;
 pub mod text;
 pub mod threads;
 pub mod tuning;
+pub(crate) mod user_memory;
 pub(crate) mod vci;
 pub mod waiting;
 pub mod window_segments;
+pub mod windows;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorClass};
 use crate::matching::Envelope;
-use crate::port::{PeerId, Why};
+use crate::terms::{PeerId, Why};
 
 /// The error of an operation that failed at another process, which has told its class.
 #[cold]

@@ -9,7 +9,7 @@
 
 use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
-use crate::port::PeerId;
+use crate::terms::PeerId;
 
 /// A segment, by the number that the transport gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,8 @@
 //! `Objects`: what one process has of MPI objects, and what is found out from them alone. Nothing here communicates,
 //! so that there is no port.
 //!
-//! Enters: handles and arguments. Leaves: the objects that they name, or what a call needs of them. Methods about one
-//! kind of object stand where that kind is.
+//! Enters: handles and arguments. Leaves: the objects that they name, or what a call needs of them. What the calls of
+//! one chapter alone ask of them stands with those calls.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,15 +13,16 @@ use crate::coll::aliased::EqualBuffers;
 use crate::coll::select::Selection;
 use crate::comm::{self, Comm};
 use crate::datatype::Datatypes;
+use crate::errhandler::Target;
 use crate::error::Result;
 use crate::group::Group;
 use crate::handle::*;
 use crate::io::OpenFile;
 use crate::op::{Kernel, Op};
-use crate::port::PeerId;
 use crate::rma::Window;
-use crate::session::Session;
+use crate::session::{ProcessSet, Session};
 use crate::table::Table;
+use crate::terms::PeerId;
 
 /// Who a process is, as its launcher told it.
 #[derive(Clone, Debug)]
@@ -113,6 +114,84 @@ impl Objects {
     #[inline]
     pub fn comm_mut(&mut self, handle: CommHandle) -> Result<&mut Comm> {
         self.comms.get_mut(handle)
+    }
+
+    /// A session with this error handler and no hints.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ERRHANDLER` when it is none for sessions; `MPI_ERR_NO_MEM`.
+    pub fn new_session(&mut self, errhandler: ErrhandlerHandle) -> Result<SessionHandle> {
+        let mut errhandlers = self.always.errhandlers.lock();
+        let session = self.sessions.next_handle()?;
+        errhandlers.set_of(session.raw(), errhandler, Target::Session)?;
+        self.sessions.insert(Session::default())
+    }
+
+    /// The session that a handle names.
+    ///
+    /// # Errors
+    /// `MPI_ERR_SESSION` saying what the handle was.
+    pub fn session(&self, handle: SessionHandle) -> Result<&Session> {
+        self.sessions.get(handle)
+    }
+
+    /// The session that a handle names, to be changed.
+    ///
+    /// # Errors
+    /// As [`Objects::session`].
+    pub fn session_mut(&mut self, handle: SessionHandle) -> Result<&mut Session> {
+        self.sessions.get_mut(handle)
+    }
+
+    /// The processes of a set, by its name; `None` if there is no such set.
+    pub fn process_set(&self, session: SessionHandle, name: &[u8]) -> Option<Group> {
+        let group = match ProcessSet::named(name)? {
+            ProcessSet::World => Group::range(PeerId(0), self.identity.size),
+            ProcessSet::Own => Group::range(PeerId(self.identity.rank), 1),
+        };
+        Some(group.of_session(session))
+    }
+
+    /// Ends a session, whose buffered sends have left its buffer.
+    ///
+    /// # Errors
+    /// As [`Objects::session`].
+    pub fn end_session(&mut self, handle: SessionHandle) -> Result<()> {
+        self.sessions.remove(handle)?;
+        self.always.errhandlers.lock().forget(handle.raw());
+        Ok(())
+    }
+
+    /// The window that a handle names.
+    ///
+    /// # Errors
+    /// `MPI_ERR_WIN` saying what the handle was.
+    pub fn window(&self, handle: WinHandle) -> Result<&Window> {
+        self.windows.get(handle)
+    }
+
+    /// The window that a handle names, to be changed.
+    ///
+    /// # Errors
+    /// As [`Objects::window`].
+    pub fn window_mut(&mut self, handle: WinHandle) -> Result<&mut Window> {
+        self.windows.get_mut(handle)
+    }
+
+    /// The open file that a handle names.
+    ///
+    /// # Errors
+    /// `MPI_ERR_FILE` saying what the handle was.
+    pub fn file(&self, handle: FileHandle) -> Result<&OpenFile> {
+        self.files.get(handle)
+    }
+
+    /// The open file that a handle names, to be changed.
+    ///
+    /// # Errors
+    /// As [`Objects::file`].
+    pub fn file_mut(&mut self, handle: FileHandle) -> Result<&mut OpenFile> {
+        self.files.get_mut(handle)
     }
 
     /// This process in the table of peers.

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 
 use crate::buffer::RawBytes;
+use crate::credit::Credit;
 use crate::header::Header;
-use crate::p2p::credit::Credit;
 use crate::port::{Body, Full, PeerId, Port, Why};
 
 /// A frame that found no room and waits for it, with its own copy of the body.

@@ -8,17 +8,17 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::always::Always;
+use crate::attached_buffer::AttachedBuffer;
 use crate::callout::{Reduction, UserCode};
-use crate::coll::execute::Executions;
-use crate::coll::node::{Pending, Scratch};
 use crate::coll::schedule_cache::ScheduleCache;
+use crate::collectives::execute::Executions;
+use crate::collectives::node::{Pending, Scratch};
 use crate::handle::*;
 use crate::node_memory::SegmentId;
 use crate::objects::{Identity, Objects};
-use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
 use crate::port::{Opened, PeerId, Port, ProcessName};
-use crate::request::{MatchedMessage, Requests};
+use crate::request::{MatchedMessage, Operation, Request, Requests};
 use crate::table::Table;
 use crate::threads::Threads;
 use crate::vci::Vci;
@@ -35,7 +35,7 @@ pub struct Process<P: Port> {
     pub(crate) buffer: Option<AttachedBuffer>,
     /// Buffered sends of this process so far, in whichever buffer.
     pub(crate) buffered_sends: u64,
-    /// Communicators that the program has freed and that operations hold (see [`held`](crate::comm)).
+    /// Communicators that the program has freed and that operations hold (see [`held`](crate::communicators)).
     pub(crate) freed_comms: Vec<CommHandle>,
     pub(crate) executions: Executions,
     /// Nonblocking collectives under way on segments.
@@ -118,6 +118,21 @@ impl<P: Port> Process<P> {
     #[inline(always)]
     pub fn requests_mut(&mut self) -> &mut Requests {
         &mut self.vci.requests
+    }
+
+    /// Whether all that was sent on communicators of a session, or of the world model for the null handle, has been
+    /// received or comes to its receivers without this process. What others have sent counts as far as it is still
+    /// to leave this process, which needs nobody to receive it.
+    pub fn has_sent(&self, session: SessionHandle) -> bool {
+        let is_own = |request: &Request| {
+            let comm = self.comms.find(request.comm);
+            matches!(request.operation, Operation::Send(_))
+                && comm.is_some_and(|comm| comm.session == session)
+        };
+        let waits = |request: &Request| !request.complete && is_own(request);
+        !self.vci.has_deferred()
+            && self.port.is_sent()
+            && !self.vci.requests.iter().any(|(_, request)| waits(request))
     }
 
     /// Whether everything that this process sent is delivered and nobody reads its memory.

@@ -4,6 +4,11 @@
 //! It is the [`Sink`] of the port. What an arrival asks for in return (a CTS, a FIN, a pull, bulk
 //! data) cannot be sent while the port is polling, so it is queued and [`Vci::flush`] sends it.
 
+mod cancel;
+mod fetch;
+pub(crate) mod receive;
+pub(crate) mod send;
+
 use std::collections::VecDeque;
 
 use crate::buffer::RawBytes;
@@ -20,6 +25,7 @@ use crate::peers::{Early, Order, Peer};
 use crate::port::{Body, Landing, Offer, OfferKind, PeerId, Port, Sink, Token, Why};
 use crate::request::{Operation, Owner, Request, Requests};
 use crate::status::Status;
+use crate::user_memory::gather;
 
 /// What the core wants of the port once it may be used again.
 pub(crate) enum Deferred {
@@ -119,7 +125,7 @@ impl Vci {
             },
             Body::Packed(packer) => match port.send(peer, header, Body::Packed(&mut *packer)) {
                 Ok(()) => return,
-                Err(_) => crate::request::gather(packer),
+                Err(_) => gather(packer),
             },
         };
         self.keep(peer, *header, refused);
@@ -563,7 +569,7 @@ impl Sink for Vci {
 fn own(body: Body<'_>) -> Box<[u8]> {
     match body {
         Body::Bytes(bytes) => bytes.to_vec().into(),
-        Body::Packed(packer) => crate::request::gather(packer),
+        Body::Packed(packer) => gather(packer),
     }
 }
 

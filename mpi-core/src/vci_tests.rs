@@ -5,7 +5,8 @@ use crate::buffer::UserBuffer;
 use crate::datatype::Packer;
 use crate::handle::CommHandle;
 use crate::matching::Envelope;
-use crate::request::{Incoming, Outgoing, ReceiveState, SendState};
+use crate::request::{ReceiveState, SendState};
+use crate::user_memory::{Incoming, Outgoing};
 
 const PEER: PeerId = PeerId(0);
 const LEN: u64 = 64;

@@ -2,47 +2,18 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::attached_buffer::BufferId;
 use crate::coll::tags::number_of;
 use crate::comm::Comm;
 use crate::group::Group;
 use crate::handle::{CommHandle, RequestHandle, WinHandle};
 use crate::matching::Envelope;
 use crate::objects::Objects;
-use crate::p2p::buffered::BufferId;
 use crate::peers::Peer as State;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request, SendState};
-use crate::roll_call::{Call, Peer};
-
-/// What a process tells whoever asks what it is doing.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Answer {
-    /// The call that it is in.
-    pub call: Call,
-    /// The process that it waits for, by its rank in the job, where it is a certain one.
-    pub awaited: Option<u32>,
-    /// A message that is here in vain: it comes from whom the process waits for, but is another.
-    pub instead: Option<Envelope>,
-    /// A number that stays the same as long as nothing moves.
-    pub moved: u64,
-    /// Messages that were sent less those that came, modulo 2¹⁶: over all processes the sum is 0
-    /// if none is on its way. `None` if this process knows of something that is.
-    pub balance: Option<u16>,
-}
-
-impl Answer {
-    /// One line, given the procedures' names.
-    pub fn describe(&self, name_of: impl Fn(u16) -> Option<&'static str>) -> String {
-        let mut text = self.call.describe(name_of);
-        if let Some(Envelope { source, tag, .. }) = self.instead {
-            // By its rank in the job, as all else that is said of whom a process waits for.
-            let from = self.awaited.map_or(source, |rank| rank as i32);
-            text += &format!("; what is here from rank {from} has tag {tag}");
-        }
-        text
-    }
-}
+use crate::roll_call::{Answer, Call, Peer};
 
 /// The processes by the ranks that messages on `comm` name: those of a collective call are of both groups of
 /// an intercommunicator.

@@ -7,8 +7,8 @@
 
 use std::alloc::Layout;
 
-use crate::port::PeerId;
 use crate::rma::WindowSegment;
+use crate::terms::PeerId;
 
 /// A transport's segments.
 pub trait WindowSegments {

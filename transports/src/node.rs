@@ -31,8 +31,8 @@ use mpi_core::port::{
     ProcessName, Pulled, Sink, Token, Transport,
 };
 use mpi_core::rest::Rest;
+use mpi_core::roll_call::Answer;
 use mpi_core::tuning::LAUNCHER_GAP_TICKS;
-use mpi_core::waiting::Answer;
 
 use crate::bed::Bed;
 use crate::cards::{Directory, NODE};

@@ -275,7 +275,7 @@ fn call(procedure: &Procedure, body: &Body, arguments: &[String], out: &mut Stri
         Form::End => {
             let _ = writeln!(out, "let _ = {};", arguments[1]);
             let split = procedure.name.trim_start_matches("File_").trim_end_matches("_end");
-            let split = format!("mpi_core::io::pending::Split::{}", camel(split));
+            let split = format!("mpi_core::io::split::Split::{}", camel(split));
             format!(
                 "cx.file_mut({}).and_then(|file| file.end_split({split})).map(|made| status_value = made)",
                 arguments[0]

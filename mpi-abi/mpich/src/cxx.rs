@@ -17,7 +17,8 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mpi_abi::entry::{self, Cx, Owner};
+use mpi_abi::cx::{Cx, Owner};
+use mpi_abi::entry;
 use mpi_abi::face::{ConstantGroup, Face};
 use mpi_abi::mpi_core::attributes::{CopyFunction, DeleteFunction, Holder, Keyval, KeyvalHandle};
 use mpi_abi::mpi_core::errhandler::Action;

@@ -4,8 +4,9 @@
 use std::ffi::{c_char, c_int};
 
 use mpi_abi::affinity::{self, Notation};
+use mpi_abi::cx::Owner;
 use mpi_abi::direct::misc;
-use mpi_abi::entry::{self, Owner};
+use mpi_abi::entry;
 use mpi_abi::fortran_names;
 use mpi_abi::mpi_core::error::{Error, ErrorClass};
 use mpi_abi::procedure::Procedure;

@@ -8,7 +8,7 @@ use mpi_core::handle::InfoHandle;
 use mpi_core::info::Info;
 use mpi_core::op::{booleans, set_booleans};
 
-use crate::entry::AlwaysCx;
+use crate::cx::AlwaysCx;
 
 /// Bytes of the Fortran types that every compiler has.
 const FORTRAN_TYPES: &[(&str, u32)] = &[

@@ -11,8 +11,9 @@ use mpi_core::attributes::{Attribute, Convention, KeyvalHandle};
 use parking_lot::Mutex;
 
 use super::attribute_objects::Object;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::ConstantGroup;
+use crate::fortran_callbacks::About;
 
 /// Integers of Fortran whose addresses C programs have been given: they stay, and an integer that
 /// is shown twice is shown at one place.
@@ -62,25 +63,12 @@ impl Found {
     }
 }
 
-/// What the attribute functions of a Fortran program are told besides values.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct About {
-    /// The object.
-    pub(crate) object: c_int,
-    /// The key.
-    pub(crate) keyval: c_int,
-    /// The key's extra state.
-    pub(crate) extra_state: i64,
-}
-
-impl About {
-    /// An attribute of `object`.
-    pub(crate) fn of(cx: &Cx<'_>, object: Object, key: KeyvalHandle, extra_state: usize) -> About {
-        let keyval = key.raw().cast_signed();
-        About {
-            object: (cx.face.handle_to_fint)(object.name().1),
-            keyval: (cx.face.constant_out)(ConstantGroup::Keyval, keyval),
-            extra_state: extra_state as i64,
-        }
+/// What a Fortran function is told of an attribute of `object`.
+pub(crate) fn about(cx: &Cx<'_>, object: Object, key: KeyvalHandle, extra_state: usize) -> About {
+    let keyval = key.raw().cast_signed();
+    About {
+        object: (cx.face.handle_to_fint)(object.name().1),
+        keyval: (cx.face.constant_out)(ConstantGroup::Keyval, keyval),
+        extra_state: extra_state as i64,
     }
 }

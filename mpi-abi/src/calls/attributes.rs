@@ -15,11 +15,11 @@ use mpi_core::error::{Error, Result};
 use mpi_core::handle::{CommHandle, DatatypeHandle, WinHandle};
 
 use super::attribute_objects::Object;
-use super::attribute_values::{About, Found};
+use super::attribute_values::{Found, about};
 use super::predefined;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::failure::of_code;
-use crate::fortran::called;
+use crate::fortran_callbacks as callbacks;
 
 fn handle(keyval: i32) -> KeyvalHandle {
     KeyvalHandle::from_raw(keyval.cast_unsigned())
@@ -30,10 +30,10 @@ fn call_delete(cx: &mut Cx<'_>, object: Object, call: DeleteCall) -> Result<()> 
     let DeleteFunction::User(address, convention) = call.function else { return Ok(()) };
     let found = Found::Set(call.attribute);
     if convention != Convention::C {
-        let about = About::of(cx, object, call.keyval, call.extra_state);
+        let about = about(cx, object, call.keyval, call.extra_state);
         let value = found.for_fortran();
         // SAFETY: the program made this key with this Fortran function.
-        let code = cx.call_out(|_| unsafe { called::delete(address, convention, about, value) });
+        let code = cx.call_out(|_| unsafe { callbacks::delete(address, convention, about, value) });
         return check(cx, code, "the delete function of an attribute");
     }
     let function: *const c_void = ptr::with_exposed_provenance(address);
@@ -109,10 +109,10 @@ fn call_copy(
 ) -> Result<Option<Attribute>> {
     let found = Found::Set(call.attribute);
     if convention != Convention::C {
-        let about = About::of(cx, old, call.keyval, call.extra_state);
+        let about = about(cx, old, call.keyval, call.extra_state);
         let value = found.for_fortran();
         // SAFETY: the program made this key with this Fortran function.
-        let copy = cx.call_out(|_| unsafe { called::copy(address, convention, about, value) });
+        let copy = cx.call_out(|_| unsafe { callbacks::copy(address, convention, about, value) });
         check(cx, copy.code, "the copy function of an attribute")?;
         return Ok(copy.wanted.then(|| call.attribute.copied(value, copy.value, convention)));
     }

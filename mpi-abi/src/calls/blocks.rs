@@ -2,12 +2,12 @@
 //! displacements, one entry a rank.
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Typed, Types, Varied};
+use mpi_core::collectives::calls::{Typed, Types, Varied};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, DatatypeHandle};
 
 use crate::args::IntArray;
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// A buffer argument with its count and type.
 pub(crate) fn typed(buf: UserBuffer, count: i64, datatype: DatatypeHandle) -> Typed {

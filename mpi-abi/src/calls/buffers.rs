@@ -1,11 +1,11 @@
 //! Buffers of buffered sends (MPI-5.0 §3.6).
 
+use mpi_core::attached_buffer::BufferId;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, RequestHandle, SessionHandle};
-use mpi_core::p2p::buffered::BufferId;
 
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Buffer_attach`.
 pub fn buffer_attach(cx: &mut Cx<'_>, buffer: UserBuffer, size: i64) -> Result<()> {

@@ -7,7 +7,7 @@ use mpi_core::session::ProcessSet;
 use mpi_core::text::Text;
 
 use super::{hardware, info};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Comm_size`.
 #[inline]

@@ -7,7 +7,7 @@ use mpi_core::text::Text;
 
 use crate::calls::attribute_objects::Object;
 use crate::calls::attributes::delete_all;
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Type_commit`.
 pub fn type_commit(cx: &mut Cx<'_>, datatype: &mut DatatypeHandle) -> Result<()> {

@@ -13,7 +13,7 @@ use mpi_core::lists::listed;
 use crate::args::{DEFAULT_DISTRIBUTION_ARGUMENT, IntArray};
 use crate::calls::attribute_objects::Object;
 use crate::calls::attributes::{copy_all, delete_all};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// Which form of a constructor was called.
 pub(crate) fn form(large: bool) -> Form {

@@ -5,7 +5,7 @@ use mpi_core::handle::{CommHandle, InfoHandle, RequestHandle};
 
 use super::attributes::{copy_all_of_comm, delete_all_of_comm};
 use super::hints::{given, keep};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// Copies attributes to a new communicator; if that fails, it goes again.
 fn inherit(cx: &mut Cx<'_>, comm: CommHandle, made: CommHandle) -> Result<()> {

@@ -10,13 +10,20 @@ use mpi_core::handle::{CommHandle, InfoHandle};
 use mpi_core::info::Info;
 use mpi_core::text::Text;
 
+use super::attributes::delete_all_in_the_end;
 use super::info::copied;
-use crate::entry::{AlwaysCx, Cx};
+use crate::cx::{AlwaysCx, Cx};
 use crate::library::{Phase, phase, thread_level};
 use crate::startup;
 
-/// `MPI_Finalize`.
+/// `MPI_Finalize`. The attributes of `MPI_COMM_SELF` go before anything else does (§11.2.4).
 pub fn finalize(cx: &mut Cx<'_>) -> Result<()> {
+    if phase() != Phase::Running {
+        return Err(Error::new(ErrorClass::OTHER, "MPI_Init has not been called")
+            .hint("A session is ended by MPI_Session_finalize."));
+    }
+    startup::refuse_others(cx)?;
+    delete_all_in_the_end(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
     startup::finish(cx)
 }
 

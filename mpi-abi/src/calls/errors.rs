@@ -12,7 +12,7 @@ use mpi_core::handle::{
 };
 use mpi_core::text::Text;
 
-use crate::entry::{AlwaysCx, Cx};
+use crate::cx::{AlwaysCx, Cx};
 use crate::failure;
 use crate::library::library;
 use crate::procedure::Procedure;

@@ -7,7 +7,7 @@ use mpi_core::p2p::Message;
 use mpi_core::status::Status;
 
 use super::p2p::finish;
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Sendrecv`.
 #[allow(clippy::too_many_arguments)]

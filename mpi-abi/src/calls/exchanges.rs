@@ -2,13 +2,13 @@
 #![allow(clippy::too_many_arguments)]
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::Prepared;
+use mpi_core::collectives::calls::Prepared;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle};
 
 use crate::args::IntArray;
 use crate::calls::blocks::{lists, typed};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Allgather`.
 pub fn allgather(

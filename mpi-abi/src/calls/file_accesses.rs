@@ -6,7 +6,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{DatatypeHandle, FileHandle};
 use mpi_core::io::transfer::{Access, Memory, Place, Way};
 
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_File_seek`.
 pub fn file_seek(cx: &mut Cx<'_>, fh: FileHandle, offset: i64, whence: i32) -> Result<()> {

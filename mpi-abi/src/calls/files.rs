@@ -8,7 +8,7 @@ use mpi_core::io::view::View;
 use mpi_core::text::Text;
 
 use super::info::check;
-use crate::entry::{Cx, Owner};
+use crate::cx::{Cx, Owner};
 use crate::failure;
 
 /// `MPI_File_open`. Hints are not used by this library, as a hint may be.

@@ -8,7 +8,7 @@ use mpi_core::handle::GroupHandle;
 use mpi_core::lists::listed;
 
 use crate::args::{IntArray, IntArrayMut};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Group_size`.
 pub fn group_size(cx: &mut Cx<'_>, group: GroupHandle, size: &mut i32) -> Result<()> {

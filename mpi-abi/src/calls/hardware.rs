@@ -7,7 +7,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::InfoHandle;
 use mpi_core::info::Info;
 
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// How the standard wants resources to be named.
 const SCHEME: &str = "hwloc://";

@@ -7,7 +7,7 @@ use mpi_core::info::Info;
 use mpi_core::text::Text;
 
 use super::info::copied;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::memory_kinds;
 
 /// The promises.

@@ -9,7 +9,7 @@ use mpi_core::handle::InfoHandle;
 use mpi_core::info::Info;
 use mpi_core::text::Text;
 
-use crate::entry::AlwaysCx;
+use crate::cx::AlwaysCx;
 use crate::library;
 use crate::memory_kinds;
 

@@ -5,7 +5,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, ErrhandlerHandle, GroupHandle, InfoHandle};
 
 use super::hints::{given, keep};
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::startup;
 
 /// `MPI_Comm_create_from_group`; null for an empty group.

@@ -11,7 +11,7 @@ use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{DatatypeHandle, OpHandle};
 use mpi_core::op::{Op, UserOp};
 
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Op_create` and, if `large`, `MPI_Op_create_c`.
 pub fn op_create(

@@ -7,7 +7,7 @@ use mpi_core::p2p::{Message, Mode};
 use mpi_core::status::Status;
 
 use super::requests::own;
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// Waits for a receive, alone or with a send; the status is that of the message also when it did
 /// not fit.

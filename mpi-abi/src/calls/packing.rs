@@ -5,7 +5,7 @@ use mpi_core::datatype::pack::{self as packs, PackBuffer};
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle};
 
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Pack`.
 #[allow(clippy::too_many_arguments)]

@@ -1,13 +1,13 @@
 //! Persistent sends and receives (MPI-5.0 §3.9), and what makes a collective persistent (§6.13).
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::Prepared;
+use mpi_core::collectives::calls::Prepared;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle, InfoHandle, RequestHandle};
 use mpi_core::p2p::{Message, Mode};
 
 use crate::calls::info::check;
-use crate::entry::{Cx, Owner};
+use crate::cx::{Cx, Owner};
 
 /// `MPI_Send_init`.
 #[allow(clippy::too_many_arguments)]

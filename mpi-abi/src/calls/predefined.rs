@@ -11,7 +11,7 @@ use mpi_core::error_codes::LASTCODE;
 use mpi_core::handle::WinHandle;
 
 use super::attribute_values::Found;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::ConstantGroup;
 use crate::library::library;
 

@@ -4,7 +4,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, MessageHandle};
 use mpi_core::status::Status;
 
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Iprobe`.
 pub fn iprobe(

@@ -3,13 +3,13 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+use mpi_core::completion::Report;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::RequestHandle;
 use mpi_core::request::Generalized;
-use mpi_core::request::completion::Report;
 use mpi_core::status::Status;
 
-use crate::entry::{Cx, Owner};
+use crate::cx::{Cx, Owner};
 use crate::failure::of_code;
 
 /// Reports a complete request, with the functions of a generalized one: both are called, and if one of them fails

@@ -4,10 +4,10 @@
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::Result;
 use mpi_core::handle::{DatatypeHandle, OpHandle, RequestHandle, WinHandle};
-use mpi_core::rma::Target;
+use mpi_core::windows::Target;
 
 use crate::calls::blocks::typed;
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// Elements of the window of the process `rank`, for an operation without a request.
 fn at(win: WinHandle, rank: i32, disp: i64, count: i64, datatype: DatatypeHandle) -> Target {

@@ -7,7 +7,7 @@ use mpi_core::session::{PROCESS_SETS, nth_process_set};
 use mpi_core::text::{Text, shown};
 
 use super::info::copied;
-use crate::entry::{Cx, Owner};
+use crate::cx::{Cx, Owner};
 use crate::memory_kinds;
 use crate::startup;
 

@@ -5,7 +5,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::DatatypeHandle;
 use mpi_core::status::Status;
 
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Test_cancelled`.
 pub fn test_cancelled(_: &mut Cx<'_>, status: &Status, flag: &mut bool) -> Result<()> {

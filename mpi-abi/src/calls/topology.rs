@@ -3,8 +3,8 @@
 #![allow(clippy::too_many_arguments)]
 
 use mpi_core::comm::topology::dims;
-use mpi_core::comm::topology::distribute::Edge;
 use mpi_core::comm::topology::graph::{Adjacent, Edges, Graph};
+use mpi_core::communicators::distribute::Edge;
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, InfoHandle};
@@ -12,7 +12,7 @@ use mpi_core::lists::{listed, reserved};
 
 use super::groups::ints;
 use crate::args::{IntArray, IntArrayMut, Weights};
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// The elements of an array whose length the glue does not know.
 fn unmeasured(array: IntArray, count: usize, param: &'static str) -> Result<Vec<i32>> {

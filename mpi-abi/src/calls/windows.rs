@@ -11,7 +11,7 @@ use mpi_core::text::Text;
 use super::attribute_objects::Object;
 use super::attributes::delete_all;
 use super::info::copied;
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// Hints that are kept and told, and what they are unless given (§12.2.1, §12.2.3).
 const HINTS: [(&str, &str); 6] = [

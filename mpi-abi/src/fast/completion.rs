@@ -6,9 +6,9 @@
 
 use std::ffi::c_int;
 
+use mpi_core::completion::fast::Peek;
 use mpi_core::entry::Entry;
 use mpi_core::handle::RequestHandle;
-use mpi_core::request::fast::Peek;
 use mpi_core::status::Status;
 
 use super::{Way, is_sound, put};

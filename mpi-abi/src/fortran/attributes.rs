@@ -9,7 +9,8 @@ use mpi_core::handle::{CommKind, DatatypeKind, Handle, Kind, WinKind};
 use super::{Fortran, done};
 use crate::calls::attribute_objects::Object;
 use crate::calls::attributes as calls;
-use crate::entry::{self, Owner};
+use crate::cx::Owner;
+use crate::entry;
 use crate::face::{ConstantGroup, Face};
 use crate::procedure::Procedure;
 

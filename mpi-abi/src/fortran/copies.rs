@@ -5,7 +5,8 @@ use std::ffi::c_int;
 use mpi_core::error::Result;
 
 use super::{Fortran, done};
-use crate::entry::{self, Owner};
+use crate::cx::Owner;
+use crate::entry;
 use crate::procedure::Procedure;
 
 /// The copy, or nothing after the error that there is none, of which `owner` hears and which is reported.

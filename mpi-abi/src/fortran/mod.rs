@@ -12,17 +12,16 @@
 
 mod arrays;
 mod attributes;
-pub(crate) mod called;
 mod copies;
 mod functions;
 mod handles;
 pub mod intel;
-mod logicals;
 mod neighbors;
 pub mod owners;
 mod packed;
 mod parts;
 mod queries;
+mod ready;
 mod roots;
 mod sections;
 mod spawn;
@@ -30,16 +29,15 @@ mod texts;
 
 pub use arrays::{indices, length, narrowed, widened};
 pub use attributes::*;
-pub use called::{
-    dup_fn, dup_fn_wide, null_copy_fn, null_copy_fn_wide, null_delete_fn, null_delete_fn_wide,
-};
 pub use copies::copied;
 pub use functions::*;
 pub use handles::*;
-pub use logicals::{logical, logical_out, logical_value, logicals, logicals_out};
 pub use neighbors::{cart_dims, comm_size, in_degree, out_degree, unless_in_place};
 pub use packed::Packed;
 pub use parts::{Part, whole};
+pub use ready::{
+    dup_fn, dup_fn_wide, null_copy_fn, null_copy_fn_wide, null_delete_fn, null_delete_fn_wide,
+};
 pub use roots::is_root;
 pub use sections::Section;
 pub use spawn::{comm_spawn, comm_spawn_multiple};
@@ -47,8 +45,9 @@ pub use texts::{Text, info_get_string, session_get_nth_pset, stripped, taken, te
 
 use std::ffi::{c_int, c_void};
 
-pub use crate::entry::Owner;
+pub use crate::cx::Owner;
 use crate::face::Face;
+pub use crate::logicals::{logical, logical_out, logical_value, logicals, logicals_out};
 
 /// `MPI_UNDEFINED`.
 pub const UNDEFINED: c_int = mpi_core::constants::UNDEFINED;

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use mpi_core::handle::{CommKind, FileKind, Handle, Kind, SessionKind, WinKind};
 
-use crate::entry::Owner;
+use crate::cx::Owner;
 use crate::face::Face;
 
 macro_rules! owners {

@@ -10,7 +10,8 @@ use mpi_core::error::{Error, ErrorClass};
 use super::sections::Section;
 use super::{Fortran, datatype, datatype_null, datatype_out, done};
 use crate::args::IntArray;
-use crate::entry::{self, Owner};
+use crate::cx::Owner;
+use crate::entry;
 use crate::glue;
 use crate::procedure::Procedure;
 

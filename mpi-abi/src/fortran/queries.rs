@@ -5,7 +5,8 @@ use std::ffi::c_int;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, CommKind, Handle, Kind};
 
-use crate::entry::{self, Cx, Owner};
+use crate::cx::{Cx, Owner};
+use crate::entry;
 use crate::face::Face;
 use crate::node;
 use crate::procedure::Procedure;

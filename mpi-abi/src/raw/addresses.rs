@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use mpi_core::error::Result;
 
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::Face;
 
 /// `MPI_Get_address`.

@@ -5,14 +5,14 @@
 use std::ffi::c_void;
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Prepared, Types, Varied};
+use mpi_core::collectives::calls::{Prepared, Types, Varied};
 use mpi_core::error::Result;
 use mpi_core::handle::DatatypeHandle;
 use mpi_core::lists::listed;
 
 use crate::args::{self, IntArray};
 use crate::calls::blocks::read;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::Face;
 
 /// One side's arguments, in their order.

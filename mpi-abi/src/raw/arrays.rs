@@ -1,13 +1,13 @@
 //! The program's arrays of requests and of statuses, and the status of a call that reports one.
 
+use mpi_core::completion::Report;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, RequestHandle};
-use mpi_core::request::completion::Report;
 use mpi_core::status::Status;
 
 use crate::args;
 use crate::calls::requests::report;
-use crate::entry::{Cx, Owner};
+use crate::cx::{Cx, Owner};
 use crate::face::Face;
 
 /// The program's array of requests.

@@ -3,16 +3,16 @@
 
 use std::ffi::c_int;
 
+use mpi_core::completion::Report;
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::Result;
 use mpi_core::handle::RequestHandle;
-use mpi_core::request::completion::Report;
 use mpi_core::status::Status;
 
 use super::arrays::{Requests, Statuses, put};
 use crate::args;
 use crate::calls::requests::own;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::Face;
 use crate::node::Node;
 

@@ -11,7 +11,7 @@ use mpi_core::lists::{listed, reserved};
 
 use crate::args::{self, IntArray, IntArrayMut, default_distribution_argument, narrow};
 use crate::calls::datatypes::form;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::{ConstantGroup, Face};
 
 /// `MPI_Type_create_struct`.

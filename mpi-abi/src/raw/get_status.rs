@@ -9,7 +9,7 @@ use mpi_core::status::Status;
 use super::arrays::{Requests, Statuses, put};
 use crate::args;
 use crate::calls::requests::status_of;
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::Face;
 
 /// `MPI_Request_get_status`.

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use mpi_core::error::Result;
 
 use crate::calls::info::environment;
-use crate::entry::AlwaysCx;
+use crate::cx::AlwaysCx;
 use crate::face::Face;
 
 /// `MPI_Info_create_env`.

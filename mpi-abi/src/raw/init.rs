@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use mpi_core::error::Result;
 
-use crate::entry::Cx;
+use crate::cx::Cx;
 use crate::face::{ConstantGroup, Face};
 use crate::startup;
 

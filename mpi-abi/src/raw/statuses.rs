@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use mpi_core::error::Result;
 
 use crate::args;
-use crate::entry::{AlwaysCx, Cx};
+use crate::cx::{AlwaysCx, Cx};
 use crate::face::Face;
 
 /// `MPI_Status_get_source`.

@@ -18,15 +18,15 @@ pub enum EqualBuffers {
 }
 
 /// Of how many elements a reduction with equal buffers goes in place at most, if any does: of none.
-pub(super) const NONE: i64 = 0;
+pub(crate) const NONE: i64 = 0;
 /// Of one.
-pub(super) const ONE: i64 = 1;
+pub(crate) const ONE: i64 = 1;
 /// Of any number.
-pub(super) const ANY: i64 = i64::MAX;
+pub(crate) const ANY: i64 = i64::MAX;
 
 /// The buffer that `MPI_IN_PLACE` may stand for, and the other one.
 #[derive(Clone, Copy)]
-pub(super) enum Own {
+pub(crate) enum Own {
     Send,
     /// At the root of a scatter.
     Recv,
@@ -48,7 +48,7 @@ const RECV_HINT: &str = "Pass MPI_IN_PLACE as recvbuf if the root's part is to s
 impl EqualBuffers {
     /// What a reduction of `count` elements into `recv` takes as the contribution `send`: itself, or
     /// `MPI_IN_PLACE` if both are the same and the library that the program was built for takes so many.
-    pub(super) fn contribution(
+    pub(crate) fn contribution(
         self,
         send: UserBuffer,
         recv: UserBuffer,
@@ -66,7 +66,7 @@ impl EqualBuffers {
 
     /// The block of this process, and whether the call goes in place: as the program says, or since the block is that
     /// of `rank` among the `blocks` of all and the library that the program was built for takes that.
-    pub(super) fn apart(
+    pub(crate) fn apart(
         self,
         block: Places,
         in_place: bool,
@@ -85,7 +85,7 @@ impl EqualBuffers {
 }
 
 /// Refuses a full exchange one of whose blocks is received where it is sent from.
-pub(super) fn exchanged_apart(from: &Places, into: &Places) -> Result<()> {
+pub(crate) fn exchanged_apart(from: &Places, into: &Places) -> Result<()> {
     match from.iter().zip(into.iter()).any(|(from, into)| from.is_same(&into)) {
         true => Err(refusal(Own::Send)),
         false => Ok(()),

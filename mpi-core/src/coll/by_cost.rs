@@ -4,19 +4,12 @@
 //! Enters: the socket and the cache of each process, which all have told each other, so that all choose alike. Leaves:
 //! the groups of a tree, and choices instead of the table's.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::cost::{Call, Costs, Way, cheapest, ways};
-use super::hierarchy::groups::Groups;
 use super::menu::{Algorithm, Collective};
 use super::spread::Spread;
-use crate::coll::Collectives;
-use crate::error::Result;
-use crate::handle::CommHandle;
-use crate::objects::Objects;
-use crate::port::Port;
-use crate::tuning::{CACHES_PLAYED, SIZE_CLASSES};
+use crate::tuning::SIZE_CLASSES;
 
 /// The ways of a communicator.
 pub(crate) struct ByCost {
@@ -28,14 +21,14 @@ pub(crate) struct ByCost {
 }
 
 impl ByCost {
-    fn new(spread: Spread, only_tree: bool) -> ByCost {
+    pub(crate) fn new(spread: Spread, only_tree: bool) -> ByCost {
         let none = |_| std::array::from_fn(|_| AtomicU8::new(0));
         ByCost { spread, only_tree, found: std::array::from_fn(none) }
     }
 
     /// Puts what costs least in place of what the table has for a segment. A tree has to fit the call.
     #[cold]
-    pub(super) fn choose(
+    pub(crate) fn choose(
         &self,
         collective: Collective,
         bytes: i64,
@@ -51,7 +44,7 @@ impl ByCost {
     }
 
     /// How a call with so many bytes goes.
-    pub(super) fn way(&self, collective: Collective, bytes: i64) -> Way {
+    pub(crate) fn way(&self, collective: Collective, bytes: i64) -> Way {
         let class = (64 - bytes.leading_zeros() as usize).min(SIZE_CLASSES - 1);
         let found = &self.found[collective as usize][class];
         let known = Way::ALL.get(usize::from(found.load(Ordering::Relaxed)).wrapping_sub(1));
@@ -72,44 +65,5 @@ impl ByCost {
         let has_blocks = matches!(collective, Gather | Scatter | Allgather | Alltoall);
         let bytes = bytes as f64 / if has_blocks { self.spread.ranks as f64 } else { 1.0 };
         cheapest(Call { collective, bytes }, self.spread, &Costs::SERVER).0
-    }
-}
-
-impl<P: Port> Collectives<'_, P> {
-    /// The socket and the last-level cache of this process, if they are known or played.
-    pub(super) fn cache_place(&self) -> Option<[u32; 2]> {
-        match self.selection.cache_ranks {
-            0 => self.port.place(),
-            ranks => {
-                let cache = self.identity.rank / ranks;
-                Some([cache / CACHES_PLAYED, cache])
-            }
-        }
-    }
-}
-
-impl Objects {
-    /// Notes the socket and the last-level cache of each process of `comm`, all of one node. Where they share
-    /// processors flat is the form with the fewest turns.
-    pub(super) fn take_caches(&mut self, comm: CommHandle, places: &[[u32; 2]]) -> Result<()> {
-        let (spread, tree) = (Spread::of(places), self.selection.tree);
-        let is_oversubscribed = self.comm(comm)?.share > 1;
-        let is_flat = !tree.unwrap_or(!is_oversubscribed);
-        let Some([near, leaders]) = spread.split().filter(|_| !is_flat) else { return Ok(()) };
-        let by_cache = spread.of_cache > 1;
-        let key = |place: &[u32; 2]| if by_cache { *place } else { [place[0], 0] };
-        let first = |place| places.iter().position(|other| key(other) == key(place));
-        let firsts: Option<Vec<u32>> =
-            places.iter().map(|place| first(place).map(|first| first as u32)).collect();
-        let Some(groups) = firsts.and_then(|firsts| Groups::new(&firsts)) else { return Ok(()) };
-        self.divide(comm, groups, if by_cache { "cache" } else { "socket" })?;
-        let Some(level) = self.comm(comm)?.level.clone() else { return Ok(()) };
-        for (comm, spread) in [(comm, spread), (level.within, near), (level.across, leaders)] {
-            if !comm.is_null() {
-                self.comm_mut(comm)?.by_cost =
-                    Some(Arc::new(ByCost::new(spread, tree == Some(true))));
-            }
-        }
-        Ok(())
     }
 }

@@ -179,7 +179,7 @@ impl Staged {
     }
 }
 
-pub(super) fn no_room(bytes: u64) -> Error {
+pub(crate) fn no_room(bytes: u64) -> Error {
     let what =
         format!("no memory for the {bytes} bytes that the operation needs besides its buffers");
     Error::new(ErrorClass::NO_MEM, what)
@@ -297,7 +297,7 @@ impl Memory {
     }
 
     /// Address of the first unit of a region and, for elements, of their origin.
-    pub(super) fn at(&mut self, region: Region) -> UserBuffer {
+    pub(crate) fn at(&mut self, region: Region) -> UserBuffer {
         match self {
             Memory::Moved { send, recv, temps } => match region.buffer {
                 Buffer::Send => send.at(region.start),

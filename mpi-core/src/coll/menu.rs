@@ -127,7 +127,7 @@ impl Algorithm {
 }
 
 /// Names what was not found, the nearest name and all that there are.
-pub(super) fn unknown<'a>(text: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+pub(crate) fn unknown<'a>(text: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     let near = names
         .clone()
         .max_by(|a, b| strsim::jaro_winkler(a, text).total_cmp(&strsim::jaro_winkler(b, text)));

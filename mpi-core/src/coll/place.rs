@@ -9,7 +9,7 @@ use crate::handle::DatatypeHandle;
 
 /// One block of a user buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Address of the first element.
     address: UserBuffer,
     /// Number of elements.
@@ -24,7 +24,7 @@ pub(super) struct Place {
 
 impl Place {
     /// `count` elements of `datatype`, which is the one that `handle` names, at `address`.
-    pub(super) fn new(
+    pub(crate) fn new(
         address: UserBuffer,
         count: i64,
         handle: DatatypeHandle,
@@ -37,13 +37,13 @@ impl Place {
 
     /// Bytes when packed.
     #[inline]
-    pub(super) fn bytes(&self) -> i64 {
+    pub(crate) fn bytes(&self) -> i64 {
         self.bytes
     }
 
     /// Whether both have data, which begins at one address. Of data with gaps the types have to be the same: those of
     /// two types may lie between each other.
-    pub(super) fn is_same(&self, other: &Place) -> bool {
+    pub(crate) fn is_same(&self, other: &Place) -> bool {
         let begin = |place: &Place| place.run.map(|run| place.address.offset(run));
         self.bytes > 0
             && other.bytes > 0
@@ -54,26 +54,26 @@ impl Place {
     }
 
     /// So many bytes there.
-    pub(super) fn of_bytes(at: UserBuffer, len: i64) -> Place {
+    pub(crate) fn of_bytes(at: UserBuffer, len: i64) -> Place {
         let datatype = datatype::predefined(BYTE.raw()).expect("MPI_BYTE is predefined");
         Place::new(at, len, BYTE, datatype)
     }
 
     /// The type of its elements and their number.
-    pub(super) fn elements(&self) -> (DatatypeHandle, i64) {
+    pub(crate) fn elements(&self) -> (DatatypeHandle, i64) {
         (self.datatype, self.count)
     }
 
     /// The handle by which its elements will be found, if that takes a datatype that the program may
     /// free.
-    pub(super) fn needed_datatype(&mut self) -> Option<&mut DatatypeHandle> {
+    pub(crate) fn needed_datatype(&mut self) -> Option<&mut DatatypeHandle> {
         let needed = self.run.is_none() && !self.datatype.is_predefined();
         needed.then_some(&mut self.datatype)
     }
 
     /// The bytes of a block, to be read.
     #[inline]
-    pub(super) fn packer(self, datatypes: &Datatypes) -> Result<Packer> {
+    pub(crate) fn packer(self, datatypes: &Datatypes) -> Result<Packer> {
         if let Some(start) = self.run {
             return Ok(Packer::contiguous(self.address.offset(start), self.bytes as u64));
         }
@@ -82,7 +82,7 @@ impl Place {
 
     /// The room of a block, to be written.
     #[inline]
-    pub(super) fn unpacker(self, datatypes: &Datatypes) -> Result<Unpacker> {
+    pub(crate) fn unpacker(self, datatypes: &Datatypes) -> Result<Unpacker> {
         if let Some(start) = self.run {
             return Ok(Unpacker::contiguous(self.address.offset(start), self.bytes as u64));
         }
@@ -96,7 +96,7 @@ impl Place {
 
 /// The blocks of a buffer.
 #[derive(Clone, Debug)]
-pub(super) enum Places {
+pub(crate) enum Places {
     /// None: the buffer does not count at this process.
     None,
     /// So many alike, each so many bytes behind the one before it.
@@ -107,19 +107,19 @@ pub(super) enum Places {
 
 impl Places {
     /// One block.
-    pub(super) fn one(place: Place) -> Places {
+    pub(crate) fn one(place: Place) -> Places {
         Places::Even(place, 0, 1)
     }
 
     /// Blocks alike, of which the first two are these.
-    pub(super) fn even(first: Place, second: Option<Place>, count: usize) -> Places {
+    pub(crate) fn even(first: Place, second: Option<Place>, count: usize) -> Places {
         let to = second.map_or(first.address, |second| second.address);
         Places::Even(first, (to.0 as i64).wrapping_sub(first.address.0 as i64), count)
     }
 
     /// The block at `index`, if there is one.
     #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<Place> {
+    pub(crate) fn get(&self, index: usize) -> Option<Place> {
         match self {
             Places::None => None,
             Places::Even(first, stride, count) => {
@@ -130,7 +130,7 @@ impl Places {
     }
 
     /// The blocks in `len` packed bytes from `start` on as one, where all blocks are alike.
-    pub(super) fn stretch(&self, start: i64, len: i64, datatypes: &Datatypes) -> Result<Place> {
+    pub(crate) fn stretch(&self, start: i64, len: i64, datatypes: &Datatypes) -> Result<Place> {
         let Places::Even(first, stride, _) = self else {
             crate::fail!(INTERN, "the blocks of a collective are not alike");
         };
@@ -141,7 +141,7 @@ impl Places {
     }
 
     /// The first block, if there is one.
-    pub(super) fn first(&self) -> Option<Place> {
+    pub(crate) fn first(&self) -> Option<Place> {
         self.get(0)
     }
 
@@ -170,7 +170,7 @@ impl Places {
     }
 
     /// The blocks as they are kept: of even ones the first.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Place> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Place> {
         match self {
             Places::None => [].iter_mut(),
             Places::Even(first, ..) => std::slice::from_mut(first).iter_mut(),
@@ -179,12 +179,12 @@ impl Places {
     }
 
     /// All blocks.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Place> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Place> + '_ {
         (0..).map_while(|index| self.get(index))
     }
 
     /// The blocks as a schedule keeps them, which may outlive the program's handles.
-    pub(super) fn span(&self, datatypes: &Datatypes) -> Result<Span> {
+    pub(crate) fn span(&self, datatypes: &Datatypes) -> Result<Span> {
         if let Some(start) = self.flat() {
             return Ok(Span::Flat(start));
         }

@@ -220,7 +220,7 @@ impl Problem {
     }
 
     /// The same without the messages of the rank to itself between neighbours, which may not fit.
-    pub(super) fn among_others(&self, rank: usize) -> Problem {
+    pub(crate) fn among_others(&self, rank: usize) -> Problem {
         let mut problem = self.clone();
         if let Problem::Neighbors { sources, targets } = &mut problem {
             sources.retain(|(source, _)| *source != rank);
@@ -230,7 +230,7 @@ impl Problem {
     }
 
     /// The root, by rank.
-    pub(super) fn root(&self) -> Option<usize> {
+    pub(crate) fn root(&self) -> Option<usize> {
         match self {
             Problem::Bcast { root, .. }
             | Problem::Gather { root, .. }
@@ -243,7 +243,7 @@ impl Problem {
     }
 
     /// Whether it is a reduction among all.
-    pub(super) fn reduces(&self) -> bool {
+    pub(crate) fn reduces(&self) -> bool {
         use Problem::{Allreduce, Combine, Exscan, Reduce, ReduceScatter, Scan};
         matches!(
             self,
@@ -257,7 +257,7 @@ impl Problem {
     }
 
     /// Emits the steps; `None` if the algorithm cannot.
-    pub(super) fn write_down(&self, b: &mut Builder, choice: &Choice) -> Option<()> {
+    pub(crate) fn write_down(&self, b: &mut Builder, choice: &Choice) -> Option<()> {
         match *self {
             Problem::Barrier => sync(b, choice),
             Problem::Bcast { root, len } => spread(b, root, Region::new(Buffer::Recv, len), choice),

@@ -1,23 +1,33 @@
-//! Collective operations that are ready to be run at once (`dispatch`), begun, or kept to be started (`standing`): what
+//! Collective operations that are ready to be run at once (`dispatch`), begun, or kept to be started: what
 //! `calls` made of the arguments.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::execute::Reducer;
 use super::memory::{Memory, Span, Temps};
-use super::menu::Collective;
+use super::menu::{Algorithm, Collective};
 use super::place::Places;
 use super::plan::Problem;
 use super::schedule::Schedule;
 use crate::buffer::UserBuffer;
+use crate::callout::UserFunction;
 use crate::datatype::{Datatype, Datatypes};
 use crate::error::Result;
 use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
+use crate::op::Kernel;
+
+/// How the reductions of a schedule are done.
+#[derive(Clone, Copy)]
+pub(crate) enum Reducer {
+    /// By a kernel of ours.
+    Kernel(Kernel),
+    /// By the program's function, which is told the handles.
+    User(UserFunction, OpHandle, DatatypeHandle),
+}
 
 /// How a call is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// To its end now: it may look for a segment.
     Blocking,
     /// Begun, in the same order by all processes: it may use a segment that there is.
@@ -30,18 +40,18 @@ pub(super) enum Form {
 
 /// A collective operation ready to run.
 pub struct Prepared {
-    pub(super) comm: CommHandle,
+    pub(crate) comm: CommHandle,
     /// What an algorithm is chosen for; none if there is only one way.
-    pub(super) collective: Option<Collective>,
-    pub(super) problem: Problem,
+    pub(crate) collective: Option<Collective>,
+    pub(crate) problem: Problem,
     /// Bytes of type signature, as [`Shape`](super::shape::Shape) has them.
-    pub(super) bytes: i64,
-    pub(super) data: Data,
+    pub(crate) bytes: i64,
+    pub(crate) data: Data,
 }
 
 impl Prepared {
     /// A call that there is one way to do.
-    pub(super) fn fixed(
+    pub(crate) fn fixed(
         comm: CommHandle,
         problem: Problem,
         send: Places,
@@ -52,7 +62,7 @@ impl Prepared {
     }
 
     /// The user memory of a call, independent of handles that the program may free.
-    pub(super) fn ground(&self, datatypes: &Datatypes) -> Result<Ground> {
+    pub(crate) fn ground(&self, datatypes: &Datatypes) -> Result<Ground> {
         Ok(match &self.data {
             Data::Moved { send, recv } => {
                 Ground::Moved { send: send.span(datatypes)?, recv: recv.span(datatypes)? }
@@ -68,7 +78,7 @@ impl Prepared {
 }
 
 /// The memory of a collective operation.
-pub(super) enum Data {
+pub(crate) enum Data {
     /// Data that is moved.
     Moved { send: Places, recv: Places },
     /// Data that is reduced.
@@ -77,7 +87,7 @@ pub(super) enum Data {
 
 impl Data {
     /// Bytes of a unit of its schedules.
-    pub(super) fn unit(&self) -> i64 {
+    pub(crate) fn unit(&self) -> i64 {
         match self {
             Data::Moved { .. } => 1,
             Data::Reduced(data) => data.unit,
@@ -85,12 +95,12 @@ impl Data {
     }
 
     /// Whether operands have to be reduced in the order of ranks.
-    pub(super) fn needs_order(&self) -> bool {
+    pub(crate) fn needs_order(&self) -> bool {
         matches!(self, Data::Reduced(Operands { commutative: false, .. }))
     }
 
     /// Whether what is reduced, if it is, has bytes and lies without gaps.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         match self {
             Data::Moved { .. } => true,
             Data::Reduced(data) => data.dense && data.unit > 0,
@@ -100,25 +110,25 @@ impl Data {
 
 /// What is reduced, and how.
 #[derive(Clone, Copy)]
-pub(super) struct Operands {
-    pub(super) send: UserBuffer,
-    pub(super) recv: UserBuffer,
-    pub(super) reducer: Reducer,
-    pub(super) datatype: DatatypeHandle,
-    pub(super) op: OpHandle,
+pub(crate) struct Operands {
+    pub(crate) send: UserBuffer,
+    pub(crate) recv: UserBuffer,
+    pub(crate) reducer: Reducer,
+    pub(crate) datatype: DatatypeHandle,
+    pub(crate) op: OpHandle,
     /// Bytes of an element.
-    pub(super) unit: i64,
-    pub(super) commutative: bool,
+    pub(crate) unit: i64,
+    pub(crate) commutative: bool,
     /// Elements lie without gaps.
-    pub(super) dense: bool,
+    pub(crate) dense: bool,
 }
 
 /// What a call runs: its schedule, the memory that this works on, and what its reductions are done by.
-pub(super) type LaidOut = (Rc<Schedule>, Memory, Option<Reducer>);
+pub(crate) type LaidOut = (Rc<Schedule>, Memory, Option<Reducer>);
 
 /// The user memory of a call, which holds the datatypes themselves.
 #[derive(Clone)]
-pub(super) enum Ground {
+pub(crate) enum Ground {
     /// Data that is moved.
     Moved { send: Span, recv: Span },
     /// Data that is reduced.
@@ -127,7 +137,7 @@ pub(super) enum Ground {
 
 impl Ground {
     /// The memory of one run of `schedule`.
-    pub(super) fn memory(
+    pub(crate) fn memory(
         self,
         schedule: &Schedule,
         temps: Temps,
@@ -139,4 +149,24 @@ impl Ground {
             }
         })
     }
+}
+
+/// A collective operation that is kept to be started.
+pub(crate) struct PersistentCollective {
+    pub(crate) way: Way,
+}
+
+/// How it is run.
+pub(crate) enum Way {
+    Messages {
+        schedule: Rc<Schedule>,
+        ground: Ground,
+        tag: i32,
+    },
+    /// As a call on the shadow communicator, with handles of its own for datatypes that the program may free.
+    Shadow {
+        call: Prepared,
+        algorithm: Algorithm,
+        datatypes: Vec<DatatypeHandle>,
+    },
 }

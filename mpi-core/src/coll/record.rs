@@ -7,19 +7,19 @@ use crate::datatype::basic::{PACKED, row_of};
 
 /// A type signature that is sent, received or common to all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Flow {
+pub(crate) struct Flow {
     /// Bytes of data; `u64::MAX` if there is nothing to compare.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// The signature's hash.
-    pub(super) hash: u64,
+    pub(crate) hash: u64,
     /// The number of the only basic type in it, or 0.
-    pub(super) only: u64,
+    pub(crate) only: u64,
 }
 
-pub(super) const UNTOLD: Flow = Flow { bytes: u64::MAX, hash: 0, only: 0 };
+pub(crate) const UNTOLD: Flow = Flow { bytes: u64::MAX, hash: 0, only: 0 };
 
 impl Flow {
-    pub(super) fn of(datatype: &Datatype, count: i64) -> Flow {
+    pub(crate) fn of(datatype: &Datatype, count: i64) -> Flow {
         let (signature, count) = (datatype.signature(), count.max(0) as u64);
         Flow {
             bytes: signature.size().saturating_mul(count),
@@ -28,7 +28,7 @@ impl Flow {
         }
     }
 
-    pub(super) fn fits(self, other: Flow) -> bool {
+    pub(crate) fn fits(self, other: Flow) -> bool {
         self == UNTOLD
             || other == UNTOLD
             || self.bytes == other.bytes
@@ -36,11 +36,11 @@ impl Flow {
     }
 
     /// Whether it is of `MPI_PACKED`, which fits whatever has as many bytes (§5.2).
-    pub(super) fn is_packed(self) -> bool {
+    pub(crate) fn is_packed(self) -> bool {
         self.only == u64::from(PACKED)
     }
 
-    pub(super) fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         match u32::try_from(self.only).ok().and_then(row_of) {
             _ if self.bytes == 0 => "nothing".to_owned(),
             Some(row) => format!("{} {}", self.bytes / u64::from(row.size.max(1)), row.name),
@@ -51,30 +51,30 @@ impl Flow {
 
 /// What one process tells another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Record {
-    pub(super) procedure: u64,
+pub(crate) struct Record {
+    pub(crate) procedure: u64,
     /// Which collective it is in the core.
-    pub(super) kind: u64,
+    pub(crate) kind: u64,
     /// The root, or `u64::MAX`.
-    pub(super) root: u64,
+    pub(crate) root: u64,
     /// The operation, or 0; `u64::MAX` for one of the program's own, [`UNTOLD_OP`] where it does not count.
-    pub(super) op: u64,
+    pub(crate) op: u64,
     /// What all must have alike.
-    pub(super) common: Flow,
+    pub(crate) common: Flow,
     /// What goes to whom this record goes to.
-    pub(super) to: Flow,
+    pub(crate) to: Flow,
     /// What is awaited from there.
-    pub(super) from: Flow,
+    pub(crate) from: Flow,
 }
 
 /// What stands for an operation of which this process says nothing.
-pub(super) const UNTOLD_OP: u64 = u64::MAX - 1;
+pub(crate) const UNTOLD_OP: u64 = u64::MAX - 1;
 
-pub(super) const WORDS: usize = 13;
-pub(super) const BYTES: usize = WORDS * 8;
+pub(crate) const WORDS: usize = 13;
+pub(crate) const BYTES: usize = WORDS * 8;
 
 impl Record {
-    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
         let flow = |flow: Flow| [flow.bytes, flow.hash, flow.only];
         let head = [self.procedure, self.kind, self.root, self.op];
         let flows = [flow(self.common), flow(self.to), flow(self.from)];
@@ -83,7 +83,7 @@ impl Record {
         }
     }
 
-    pub(super) fn read(bytes: &[u8]) -> Record {
+    pub(crate) fn read(bytes: &[u8]) -> Record {
         let word = |i: usize| {
             let bytes = bytes.get(i * 8..).and_then(|rest| rest.first_chunk());
             bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
@@ -103,17 +103,17 @@ impl Record {
 
 /// Two that do not agree on what goes from one to the other, as a process tells all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Verdict {
-    pub(super) from: u64,
-    pub(super) to: u64,
-    pub(super) sent: Flow,
-    pub(super) awaited: Flow,
+pub(crate) struct Verdict {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) sent: Flow,
+    pub(crate) awaited: Flow,
 }
 
 impl Verdict {
-    pub(super) const BYTES: usize = 9 * 8;
+    pub(crate) const BYTES: usize = 9 * 8;
 
-    pub(super) fn write(verdict: Option<Verdict>) -> Vec<u8> {
+    pub(crate) fn write(verdict: Option<Verdict>) -> Vec<u8> {
         let words = verdict.map_or([0; 9], |Verdict { from, to, sent, awaited }| {
             let [s, a] = [sent, awaited];
             [1, from, to, s.bytes, s.hash, s.only, a.bytes, a.hash, a.only]
@@ -121,7 +121,7 @@ impl Verdict {
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
-    pub(super) fn read(bytes: &[u8]) -> Option<Verdict> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Verdict> {
         let (words, _) = bytes.as_chunks::<8>();
         let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let &[1, from, to, ref flows @ ..] = words.as_slice() else { return None };
@@ -131,7 +131,7 @@ impl Verdict {
         Some(Verdict { from, to, sent, awaited })
     }
 
-    pub(super) fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         let Verdict { from, to, .. } = self;
         let (sent, awaited) = (self.sent.words(), self.awaited.words());
         format!("rank {from} sends rank {to} {sent}, but rank {to} receives {awaited} from it")

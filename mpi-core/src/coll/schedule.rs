@@ -134,25 +134,25 @@ impl Action {
 pub struct StepId(pub u32);
 
 /// "No step" in the compact lists.
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) action: Action,
+pub(crate) struct Step {
+    pub(crate) action: Action,
     /// How many events it waits for: predecessors done, plus its forerunner started.
-    pub(super) awaits: u32,
+    pub(crate) awaits: u32,
     /// Where its list of successors begins in `Schedule::successors`.
-    pub(super) first_successor: u32,
+    pub(crate) first_successor: u32,
     /// The next message to or from the same peer, which may not start before this one.
-    pub(super) follower: u32,
+    pub(crate) follower: u32,
 }
 
 /// The steps of one rank in one collective call.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
-    pub(super) steps: Vec<Step>,
-    pub(super) successors: Vec<u32>,
-    pub(super) temps: Vec<i64>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) successors: Vec<u32>,
+    pub(crate) temps: Vec<i64>,
 }
 
 impl Schedule {

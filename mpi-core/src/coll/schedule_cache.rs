@@ -24,10 +24,10 @@ pub(crate) struct ScheduleCache {
 
 /// What a schedule depends on that goes node by node.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Nodes {
-    pub(super) groups: Arc<Groups>,
+pub(crate) struct Nodes {
+    pub(crate) groups: Arc<Groups>,
     /// By which its stages get their algorithms.
-    pub(super) shape: Shape,
+    pub(crate) shape: Shape,
 }
 
 struct Entry {
@@ -45,7 +45,7 @@ impl ScheduleCache {
     ///
     /// # Errors
     /// As [`plan`], or [`hierarchy::plan`].
-    pub(super) fn get(
+    pub(crate) fn get(
         &mut self,
         place: [usize; 2],
         nodes: Option<Nodes>,

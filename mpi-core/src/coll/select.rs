@@ -97,12 +97,12 @@ impl Selection {
     /// Up to how many bytes every call that may go over a segment takes the algorithm `shared_memory`, as
     /// far as the first rule alone tells; -1 if it does not.
     #[inline]
-    pub(super) fn shared_memory_below(&self, collective: Collective) -> i64 {
+    pub(crate) fn shared_memory_below(&self, collective: Collective) -> i64 {
         self.shared_memory[collective as usize]
     }
 
     /// Whether a collective goes by one algorithm wherever that can serve.
-    pub(super) fn is_forced(&self, collective: Collective) -> bool {
+    pub(crate) fn is_forced(&self, collective: Collective) -> bool {
         self.forced[collective as usize].is_some()
     }
 

@@ -58,7 +58,7 @@ impl Spread {
     }
 
     /// How many others one has at each distance.
-    pub(super) fn others(self) -> [f64; 3] {
+    pub(crate) fn others(self) -> [f64; 3] {
         let near = self.of_cache - 1;
         let beyond =
             if self.sockets > 1 { self.ranks - self.ranks.div_ceil(self.sockets) } else { 0 };

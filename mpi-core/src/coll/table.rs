@@ -17,11 +17,11 @@ const PORTS_MAX: i64 = 64;
 
 /// A rule: an algorithm with its parameters, and when to take it. All limits are inclusive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Rule {
-    pub(super) algorithm: Algorithm,
-    pub(super) ports: usize,
+pub(crate) struct Rule {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) ports: usize,
     /// In bytes.
-    pub(super) segment: i64,
+    pub(crate) segment: i64,
     ranks: Limits,
     ranks_per_node: Limits,
     processors: Limits,
@@ -40,15 +40,15 @@ struct Limits {
 
 /// What is wrong with a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
-    pub(super) line: usize,
-    pub(super) what: String,
-    pub(super) fix: &'static str,
+pub(crate) struct Fault {
+    pub(crate) line: usize,
+    pub(crate) what: String,
+    pub(crate) fix: &'static str,
 }
 
 impl Rule {
     /// `algorithm`, wherever it can serve.
-    pub(super) fn always(algorithm: Algorithm) -> Rule {
+    pub(crate) fn always(algorithm: Algorithm) -> Rule {
         let any = Limits { min: 0, max: i64::MAX };
         Rule {
             algorithm,
@@ -67,14 +67,14 @@ impl Rule {
 
     /// The largest number of bytes for which the rule takes the algorithm `shared_memory` if that can
     /// serve, whatever else is asked; -1 if there is none.
-    pub(super) fn shared_memory_below(&self) -> i64 {
+    pub(crate) fn shared_memory_below(&self) -> i64 {
         let any = Rule { bytes: self.bytes, ..Rule::always(Algorithm::SharedMemory) };
         let same = *self == Rule { ports: self.ports, segment: self.segment, ..any };
         if same && self.bytes.min <= 0 { self.bytes.max } else { -1 }
     }
 
     /// Whether the rule's conditions hold and its algorithm can serve the call.
-    pub(super) fn applies(&self, shape: &Shape) -> bool {
+    pub(crate) fn applies(&self, shape: &Shape) -> bool {
         let needs = shape.collective.needs(self.algorithm);
         let met = |needs: Needs| match needs {
             Needs::SharedMemory => shape.shared_memory,
@@ -132,7 +132,7 @@ enum Amount {
 type Tables = BTreeMap<Spanned<String>, Spanned<Vec<Entry>>>;
 
 /// Reads a whole table.
-pub(super) fn parse(text: &str) -> Result<Vec<(Collective, Vec<Rule>)>, Fault> {
+pub(crate) fn parse(text: &str) -> Result<Vec<(Collective, Vec<Rule>)>, Fault> {
     let fault = |span: Range<usize>, what: String, fix| Fault {
         line: 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count(),
         what,
@@ -158,7 +158,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<(Collective, Vec<Rule>)>, Fault> {
 }
 
 /// Reads `name` or `name:parameter`.
-pub(super) fn parse_choice(collective: Collective, text: &str) -> Result<Rule, String> {
+pub(crate) fn parse_choice(collective: Collective, text: &str) -> Result<Rule, String> {
     let (name, parameter) = match text.split_once(':') {
         Some((name, parameter)) => (name, Some(parameter.trim())),
         None => (text, None),

@@ -2,12 +2,12 @@
 //! counted for itself.
 
 /// Persistent operations have the smallest integers for tags, where the numbers of the other calls never come.
-pub(super) const PERSISTENT: i32 = i32::MIN;
-pub(super) const PERSISTENT_NUMBERS: u32 = 1 << 30;
+pub(crate) const PERSISTENT: i32 = i32::MIN;
+pub(crate) const PERSISTENT_NUMBERS: u32 = 1 << 30;
 
 /// Checks have tags that neither other collective calls nor persistent ones have.
-pub(super) const CHECKS: i32 = -0x3000_0000;
-pub(super) const CHECK_NUMBERS: u32 = 0x2000_0000;
+pub(crate) const CHECKS: i32 = -0x3000_0000;
+pub(crate) const CHECK_NUMBERS: u32 = 0x2000_0000;
 
 /// The number of a collective call, a persistent one or a check, each counted for itself, given the tag of its
 /// messages.

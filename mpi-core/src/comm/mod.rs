@@ -1,29 +1,26 @@
-//! Communicators (MPI-5.0 chapter 7): a group, a context and what hangs on them.
+//! Communicators (MPI-5.0 chapter 7): a group, a context and what hangs on them. The calls that make them and end them
+//! are [`communicators`](crate::communicators).
 
-pub mod create;
-mod disconnect;
-mod held;
-pub mod inter;
-mod members;
-mod near;
-mod together;
 pub mod topology;
+mod union;
 
 use std::sync::Arc;
 
+use crate::attached_buffer::AttachedBuffer;
 use crate::attributes::AttributeList;
 use crate::coll::by_cost::ByCost;
-use crate::coll::hierarchy::level::Level;
-use crate::coll::node::{Lead, SegmentState};
+use crate::coll::hierarchy::groups::Groups;
+use crate::coll::lead::Lead;
 use crate::constants::{Comparison, Special};
-use crate::entry::Entry;
 use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::{Error, ErrorClass, Result};
 use crate::group::Group;
-use crate::handle::{ErrhandlerHandle, InfoHandle, SessionHandle};
-use crate::p2p::buffered::AttachedBuffer;
-use crate::port::{PeerId, Port};
+use crate::handle::{CommHandle, ErrhandlerHandle, InfoHandle, SessionHandle};
+use crate::node_memory::SegmentId;
+use crate::terms::PeerId;
 use crate::text::{Text, shown};
+
+pub use union::Union;
 
 /// `MPI_COMM_WORLD`.
 pub const WORLD: u32 = 0x101;
@@ -31,6 +28,51 @@ pub const WORLD: u32 = 0x101;
 pub const SELF: u32 = 0x102;
 /// `MPI_GROUP_EMPTY`.
 pub const GROUP_EMPTY: u32 = 0x109;
+
+/// What a communicator has for a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SegmentState {
+    /// It has not been tried.
+    Untried,
+    /// It is being tried.
+    Opening,
+    /// It cannot have one, or has it no more.
+    None,
+    /// This one.
+    Open(SegmentId),
+    /// The same, of processes with several last-level caches: some calls do not go flat.
+    Divided(SegmentId),
+    /// It had one, where an operation failed with this class.
+    Failed(ErrorClass),
+}
+
+/// A communicator's groups, where there are several and not all have one process only, and the two communicators that
+/// follow, of this process's group and of the leaders. Either may have a level of its own.
+pub(crate) struct Level {
+    pub(crate) groups: Arc<Groups>,
+    /// See [`Groups::is_in_order`].
+    pub(crate) in_order: bool,
+    /// The communicator of this process's group.
+    pub(crate) within: CommHandle,
+    /// That of the leaders; null at others.
+    pub(crate) across: CommHandle,
+}
+
+/// Who holds a communicator.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Held {
+    /// Persistent requests on it.
+    pub(crate) requests: u32,
+    /// The program has freed it.
+    pub(crate) freed: bool,
+}
+
+impl Held {
+    /// Whether the program has freed it. Its error handler is told its handle all the same, and may free it again.
+    pub(crate) fn is_freed(self) -> bool {
+        self.freed
+    }
+}
 
 /// A communicator.
 pub struct Comm {
@@ -45,7 +87,7 @@ pub struct Comm {
     /// The other group of an intercommunicator.
     pub remote: Option<Group>,
     /// Both groups of an intercommunicator together.
-    pub(crate) union: Option<Arc<inter::Union>>,
+    pub(crate) union: Option<Arc<Union>>,
     /// What `MPI_Comm_get_name` answers.
     pub name: Text,
     /// Its error handler.
@@ -64,7 +106,7 @@ pub struct Comm {
     /// Number of the next check of a collective call.
     pub(crate) check_number: u32,
     /// Persistent requests on it, and whether the program has freed it.
-    pub(crate) held: held::Held,
+    pub(crate) held: Held,
     /// Its segment.
     pub(crate) segment: SegmentState,
     /// Its groups, one a node, where that is known and there are several; on one node one a last-level cache, or a
@@ -82,19 +124,6 @@ pub struct Comm {
     pub(crate) lead: Lead,
     /// The next long exchange on its segment copies this process's own block before it reads the others'.
     pub(crate) own_first: bool,
-}
-
-/// The calls that make communicators, and end them.
-pub struct Communicators<'a, P: Port> {
-    entry: Entry<'a, P>,
-}
-
-impl<P: Port> Entry<'_, P> {
-    /// The calls that make communicators, and end them.
-    #[inline]
-    pub fn communicators(&mut self) -> Communicators<'_, P> {
-        Communicators { entry: self.reborrow() }
-    }
 }
 
 /// A call weighs one more for each so many bytes, when it is asked whether a communicator has used collectives enough
@@ -120,7 +149,7 @@ impl Comm {
             collective_number: 0,
             persistent_number: 0,
             check_number: 0,
-            held: held::Held::default(),
+            held: Held::default(),
             segment: SegmentState::Untried,
             level: None,
             by_cost: None,
@@ -240,7 +269,7 @@ pub(crate) fn derived_context(job: &str, number: u64) -> u64 {
 
 /// 63 bits that no other communicator of this or another job has, but by an accident less likely
 /// than a broken memory cell; even, so that the next value is free for the collectives.
-fn hashed(job: &str, purpose: &[u8], number: u64) -> u64 {
+pub(crate) fn hashed(job: &str, purpose: &[u8], number: u64) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(job.as_bytes()).update(b"\0").update(purpose);
     hasher.update(&number.to_le_bytes());

@@ -160,7 +160,7 @@ fn class_of(error: &io::Error) -> ErrorClass {
 }
 
 /// What happened when the library wanted to `doing` (a verb) the file at `path`.
-pub(super) fn error_of(path: &Path, doing: &str, error: &io::Error) -> Error {
+pub(crate) fn error_of(path: &Path, doing: &str, error: &io::Error) -> Error {
     Error::new(class_of(error), format!("cannot {doing} {path:?}: {error}"))
 }
 

@@ -1,27 +1,21 @@
 //! Files (MPI-5.0 chapter 14): ordinary files that the processes of a communicator open together.
 //!
-//! Enters: calls on a file's handle. Leaves: reads and writes of runs of bytes at the file's
-//! [`Disk`], which the port provides; the core makes no system call. What a process sees of a file
-//! is its [`View`]: a cursor over the file type, whose addresses are places in the file. Opening,
-//! closing and changing the size are collective; each process moves its data by itself, also in
-//! collective reads and writes.
+//! The bytes of a file are at its [`Disk`], which the port provides; the core makes no system call. What a process sees
+//! of a file is its [`View`]: a cursor over the file type, whose addresses are places in the file. Each process moves
+//! its data by itself (`transfer`), also in collective reads and writes; [`files`](crate::files) has the calls.
 
 pub mod disk;
 pub mod modes;
-mod open;
-pub mod pending;
 pub mod representation;
-mod shared;
+pub(crate) mod shared;
+pub mod split;
 pub mod transfer;
 pub mod view;
 
 use std::path::PathBuf;
 
-use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::handle::{CommHandle, ErrhandlerHandle, FileHandle};
-use crate::objects::Objects;
-use crate::port::Port;
+use crate::handle::{CommHandle, ErrhandlerHandle};
 use crate::status::Status;
 use disk::Disk;
 use modes::Modes;
@@ -40,23 +34,23 @@ pub struct OpenFile {
     /// What becomes of errors (§14.7).
     pub errhandler: ErrhandlerHandle,
     /// The individual file pointer, in etypes from the beginning of the view.
-    position: i64,
+    pub(crate) position: i64,
     /// The split access that has begun, and what became of it.
-    split: Option<(pending::Split, Status)>,
+    pub(crate) split: Option<(split::Split, Status)>,
     /// The shared file pointer; absent only while it is moved.
-    shared: Option<shared::SharedPointer>,
-    path: PathBuf,
-    disk: Box<dyn Disk>,
+    pub(crate) shared: Option<shared::SharedPointer>,
+    pub(crate) path: PathBuf,
+    pub(crate) disk: Box<dyn Disk>,
 }
 
 impl OpenFile {
     /// What the operating system reported while `doing` something, as an error of its class.
-    fn trouble(&self, doing: &str, error: &std::io::Error) -> Error {
+    pub(crate) fn trouble(&self, doing: &str, error: &std::io::Error) -> Error {
         disk::error_of(&self.path, doing, error)
     }
 
     /// Brings what this process wrote to the device.
-    fn sync(&self) -> Result<()> {
+    pub(crate) fn sync(&self) -> Result<()> {
         self.disk.sync().map_err(|error| self.trouble("sync", &error))
     }
 
@@ -89,38 +83,7 @@ impl OpenFile {
     }
 
     /// How many etypes of the view the file has.
-    fn end(&self) -> Result<i64> {
+    pub(crate) fn end(&self) -> Result<i64> {
         Ok(self.view.etypes_below(self.size()?))
-    }
-}
-
-/// The calls on files: what takes more than one of them, or the others who have opened it.
-pub struct Files<'a, P: Port> {
-    entry: Entry<'a, P>,
-}
-
-impl<P: Port> Entry<'_, P> {
-    /// The calls on files.
-    #[inline]
-    pub fn files(&mut self) -> Files<'_, P> {
-        Files { entry: self.reborrow() }
-    }
-}
-
-impl Objects {
-    /// The open file that a handle names.
-    ///
-    /// # Errors
-    /// `MPI_ERR_FILE` saying what the handle was.
-    pub fn file(&self, handle: FileHandle) -> Result<&OpenFile> {
-        self.files.get(handle)
-    }
-
-    /// The open file that a handle names, to be changed.
-    ///
-    /// # Errors
-    /// As [`Objects::file`].
-    pub fn file_mut(&mut self, handle: FileHandle) -> Result<&mut OpenFile> {
-        self.files.get_mut(handle)
     }
 }

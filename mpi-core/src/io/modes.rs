@@ -76,7 +76,7 @@ impl Modes {
     }
 
     /// Reading is allowed.
-    pub(super) fn check_read(self) -> Result<()> {
+    pub(crate) fn check_read(self) -> Result<()> {
         if self.access == Permission::Write {
             crate::fail!(ACCESS, "fh", "was opened with MPI_MODE_WRONLY and cannot be read");
         }
@@ -84,7 +84,7 @@ impl Modes {
     }
 
     /// Writing is allowed.
-    pub(super) fn check_write(self) -> Result<()> {
+    pub(crate) fn check_write(self) -> Result<()> {
         if self.access == Permission::Read {
             crate::fail!(READ_ONLY, "fh", "was opened with MPI_MODE_RDONLY and cannot be changed");
         }
@@ -92,7 +92,7 @@ impl Modes {
     }
 
     /// Offsets and individual pointers may be used, which `MPI_MODE_SEQUENTIAL` forbids.
-    pub(super) fn check_not_sequential(self) -> Result<()> {
+    pub(crate) fn check_not_sequential(self) -> Result<()> {
         if self.has(SEQUENTIAL) {
             let what = "was opened with MPI_MODE_SEQUENTIAL, where only shared file pointers serve";
             return Err(Error::param(ErrorClass::UNSUPPORTED_OPERATION, "fh", what));
@@ -103,7 +103,7 @@ impl Modes {
 
 /// The etype `offset` from where `whence` says, of a pointer that stands at `now` in a file that
 /// ends at `end`.
-pub(super) fn sought(offset: i64, whence: i32, now: i64, end: Result<i64>) -> Result<i64> {
+pub(crate) fn sought(offset: i64, whence: i32, now: i64, end: Result<i64>) -> Result<i64> {
     let from = match whence {
         SEEK_SET => 0,
         SEEK_CUR => now,

@@ -28,7 +28,7 @@ impl Representation {
     ///
     /// # Errors
     /// `MPI_ERR_UNSUPPORTED_DATAREP` for another name.
-    pub(super) fn named(name: &[u8]) -> Result<Representation> {
+    pub(crate) fn named(name: &[u8]) -> Result<Representation> {
         use Representation::{External32, Internal, Native};
         match [Native, Internal, External32]
             .into_iter()
@@ -54,7 +54,7 @@ impl Representation {
     }
 
     /// The datatype as it lies in a file.
-    pub(super) fn stored(self, datatype: &Arc<Datatype>) -> Result<Arc<Datatype>> {
+    pub(crate) fn stored(self, datatype: &Arc<Datatype>) -> Result<Arc<Datatype>> {
         match self {
             Representation::External32 => Datatype::in_external32(datatype),
             _ => Ok(Arc::clone(datatype)),
@@ -62,7 +62,7 @@ impl Representation {
     }
 
     /// Bytes that elements of the program's memory have in a file.
-    pub(super) fn stored_bytes(self, count: i64, datatype: &Datatype) -> Result<u64> {
+    pub(crate) fn stored_bytes(self, count: i64, datatype: &Datatype) -> Result<u64> {
         let bytes = match self {
             Representation::External32 => pack::pack_external_size(count, datatype),
             _ => pack::pack_size(count, datatype),
@@ -71,7 +71,7 @@ impl Representation {
     }
 
     /// Gives `write` the bytes of the file in place of those in memory.
-    pub(super) fn write(
+    pub(crate) fn write(
         self,
         memory: &Memory,
         datatype: &Arc<Datatype>,
@@ -94,7 +94,7 @@ impl Representation {
 
     /// Lets `read` fill memory with bytes of the file, of which it says how many there were;
     /// returns how many bytes of memory they made.
-    pub(super) fn read(
+    pub(crate) fn read(
         self,
         memory: &Memory,
         datatype: &Arc<Datatype>,

@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{Files, OpenFile};
+use super::OpenFile;
 use crate::buffer::UserBuffer;
 use crate::datatype::{Datatype, Datatypes, Packer, Unpacker, check_elements};
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{DatatypeHandle, FileHandle};
-use crate::p2p::send::check_count;
-use crate::port::Port;
-use crate::status::Status;
+use crate::p2p::check_count;
 
 /// Where in the file an access begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +45,7 @@ pub struct Memory {
 
 impl Memory {
     /// The type of its elements, which are there.
-    pub(super) fn elements(&self, datatypes: &Datatypes) -> Result<Arc<Datatype>> {
+    pub(crate) fn elements(&self, datatypes: &Datatypes) -> Result<Arc<Datatype>> {
         let datatype = datatypes.committed(self.datatype)?;
         check_count(self.count)?;
         check_elements("buf", self.buf, self.count, datatype)?;
@@ -70,12 +68,22 @@ pub struct Access {
 
 impl OpenFile {
     /// Reads from `offset` etypes on, up to the end of the file; returns how many bytes of memory.
-    fn read(&self, offset: i64, memory: &Memory, datatype: &Arc<Datatype>) -> Result<u64> {
+    pub(crate) fn read(
+        &self,
+        offset: i64,
+        memory: &Memory,
+        datatype: &Arc<Datatype>,
+    ) -> Result<u64> {
         self.view.datarep.read(memory, datatype, |to| self.read_bytes(offset, to))
     }
 
     /// Writes from `offset` etypes on; returns how many bytes of memory.
-    fn write(&self, offset: i64, memory: &Memory, datatype: &Arc<Datatype>) -> Result<u64> {
+    pub(crate) fn write(
+        &self,
+        offset: i64,
+        memory: &Memory,
+        datatype: &Arc<Datatype>,
+    ) -> Result<u64> {
         self.view.datarep.write(memory, datatype, |from| self.write_bytes(offset, from))
     }
 
@@ -107,7 +115,11 @@ impl OpenFile {
     }
 
     /// Runs `access` while nobody else is at the file, if the file is in atomic mode.
-    fn exclusively(&self, exclusive: bool, access: impl FnOnce() -> Result<u64>) -> Result<u64> {
+    pub(crate) fn exclusively(
+        &self,
+        exclusive: bool,
+        access: impl FnOnce() -> Result<u64>,
+    ) -> Result<u64> {
         if !self.atomic {
             return access();
         }
@@ -118,7 +130,7 @@ impl OpenFile {
     }
 
     /// How many etypes the elements are that an access moves.
-    pub(super) fn etypes(&self, memory: &Memory, datatype: &Datatype) -> Result<i64> {
+    pub(crate) fn etypes(&self, memory: &Memory, datatype: &Datatype) -> Result<i64> {
         let etype = self.view.unit;
         let bytes = self.view.datarep.stored_bytes(memory.count, datatype)?;
         if !bytes.is_multiple_of(etype) {
@@ -130,65 +142,12 @@ impl OpenFile {
     }
 
     /// Where an access of `units` etypes at the individual pointer begins; it moves behind it.
-    fn take_position(&mut self, units: i64) -> Result<i64> {
+    pub(crate) fn take_position(&mut self, units: i64) -> Result<i64> {
         let offset = self.position;
         let Some(next) = offset.checked_add(units) else {
             crate::fail!(ARG, "count", "leads beyond the end of all files");
         };
         self.position = next;
         Ok(offset)
-    }
-}
-
-impl<P: Port> Files<'_, P> {
-    /// Makes an access: `MPI_File_read` and all its kin. The status counts what was there.
-    ///
-    /// # Errors
-    /// `MPI_ERR_ACCESS` if the file was opened for writing alone, `MPI_ERR_READ_ONLY` if for reading
-    /// alone; what the operating system reports, by its class. If one process fails to get its
-    /// place in the order of ranks, all do.
-    pub fn access(&mut self, access: Access) -> Result<Status> {
-        let Access { fh, way, place, memory } = access;
-        let modes = self.entry.file(fh)?.modes;
-        // All have opened it in the same mode, so that nobody waits for who may not.
-        match way {
-            Way::Read => modes.check_read()?,
-            Way::Write => modes.check_write()?,
-        }
-        let ordered = match place {
-            Place::Ordered => Some(self.ordered_place(fh, &memory)?),
-            _ => None,
-        };
-        let datatype = memory.elements(&self.entry.datatypes)?;
-        let offset = match ordered {
-            Some(offset) => offset,
-            None => self.place(fh, place, &memory, &datatype)?,
-        };
-        let file = self.entry.file(fh)?;
-        let moved = file.exclusively(way == Way::Write, || match way {
-            Way::Read => file.read(offset, &memory, &datatype),
-            Way::Write => file.write(offset, &memory, &datatype),
-        });
-        moved.map(|bytes| Status { bytes, ..Status::EMPTY })
-    }
-
-    /// Where an access begins; the pointer that it uses moves behind it.
-    fn place(
-        &mut self,
-        fh: FileHandle,
-        place: Place,
-        memory: &Memory,
-        datatype: &Datatype,
-    ) -> Result<i64> {
-        let file = self.entry.file_mut(fh)?;
-        if matches!(place, Place::At(_) | Place::Pointer) {
-            file.modes.check_not_sequential()?;
-        }
-        let units = file.etypes(memory, datatype)?;
-        match place {
-            Place::At(offset) => Ok(offset),
-            Place::Pointer => file.take_position(units),
-            Place::Shared | Place::Ordered => self.take_shared(fh, units),
-        }
     }
 }

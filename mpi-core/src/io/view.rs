@@ -28,7 +28,7 @@ pub struct View {
     /// The representation that the program asked for.
     pub datarep: Representation,
     /// Bytes of an etype in the file.
-    pub(super) unit: u64,
+    pub(crate) unit: u64,
     /// The file type as it lies in the file.
     places: Arc<Datatype>,
     /// Whether a place of the file appears twice.
@@ -36,11 +36,11 @@ pub struct View {
 }
 
 /// The runs of bytes that a part of a view consists of, in order.
-pub(super) struct Runs(Packer);
+pub(crate) struct Runs(Packer);
 
 impl Runs {
     /// Offset and length of the next run, cut at `most` bytes.
-    pub(super) fn next(&mut self, most: u64) -> Option<(u64, u64)> {
+    pub(crate) fn next(&mut self, most: u64) -> Option<(u64, u64)> {
         let (at, len) = self.0.next_run(usize::try_from(most).unwrap_or(usize::MAX))?;
         Some((at.addr() as u64, len as u64))
     }
@@ -94,7 +94,7 @@ impl View {
     ///
     /// # Errors
     /// `MPI_ERR_IO` if a place of the file appears twice (§14.1.1).
-    pub(super) fn check_writable(&self) -> Result<()> {
+    pub(crate) fn check_writable(&self) -> Result<()> {
         if self.overlaps {
             crate::fail!(IO, "filetype", "has regions that overlap, in a file open for writing");
         }
@@ -113,7 +113,7 @@ impl View {
     ///
     /// # Errors
     /// `MPI_ERR_ARG` if that is no place in a file.
-    pub(super) fn runs(&self, offset: i64) -> Result<Runs> {
+    pub(crate) fn runs(&self, offset: i64) -> Result<Runs> {
         let size = self.unit;
         let skipped = u64::try_from(offset).ok().and_then(|offset| offset.checked_mul(size));
         // In a view without bytes every offset is its end.
@@ -137,7 +137,7 @@ impl View {
 
     /// How many etypes of the view come before the first that begins behind a file of `size` bytes: where
     /// `MPI_SEEK_END` counts from.
-    pub(super) fn etypes_below(&self, size: u64) -> i64 {
+    pub(crate) fn etypes_below(&self, size: u64) -> i64 {
         let Some(seen) = size.checked_sub(self.displacement as u64) else { return 0 };
         let extent = self.places.extent().max(0) as u64;
         let whole = self.tiles_below(seen);

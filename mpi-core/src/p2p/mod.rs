@@ -1,32 +1,15 @@
-//! Point-to-point communication (MPI-5.0 chapter 3).
+//! Messages (MPI-5.0 chapter 3): what a send or receive is given, and what of a message has arrived.
 //!
-//! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`fast`] is the
-//! fast path of small messages past both, [`expected`] what it takes, [`ahead`] what it does while nothing
-//! comes, [`probe`] looks, [`exchange`] does both at once,
-//! [`rendezvous`] is the handshake of large messages, [`credit`] bounds unexpected data,
-//! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
+//! [`rendezvous`] is the handshake of large ones. [`vci`](crate::vci) sends, matches and receives them,
+//! [`messages`](crate::messages) has the calls.
 
-mod ahead;
-pub mod buffered;
-mod cancel;
-pub(crate) mod credit;
-pub mod exchange;
-pub mod expected;
-mod fast;
-mod fetch;
-pub mod persistent;
-pub mod probe;
-pub mod receive;
 pub(crate) mod rendezvous;
-pub mod send;
-
-use std::ops::{Deref, DerefMut};
 
 use crate::buffer::UserBuffer;
-use crate::entry::Entry;
-use crate::error::ErrorClass;
-use crate::handle::{CommHandle, DatatypeHandle, MessageHandle};
-use crate::port::{PeerId, Port};
+use crate::constants::{ANY_TAG, Special, TAG_UB};
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::{CommHandle, DatatypeHandle, MessageHandle, RequestHandle};
+use crate::terms::PeerId;
 use rendezvous::Rts;
 
 /// `MPI_MESSAGE_NO_PROC`.
@@ -47,33 +30,6 @@ pub struct Message {
     pub tag: i32,
     /// Communicator.
     pub comm: CommHandle,
-}
-
-/// What a call does with messages: sends, receives and probes. It is a borrow of the call.
-pub struct Messages<'a, P: Port>(Entry<'a, P>);
-
-impl<P: Port> Entry<'_, P> {
-    /// What this call does with messages.
-    #[inline(always)]
-    pub fn messages(&mut self) -> Messages<'_, P> {
-        Messages(self.reborrow())
-    }
-}
-
-impl<'a, P: Port> Deref for Messages<'a, P> {
-    type Target = Entry<'a, P>;
-
-    #[inline(always)]
-    fn deref(&self) -> &Entry<'a, P> {
-        &self.0
-    }
-}
-
-impl<'a, P: Port> DerefMut for Messages<'a, P> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Entry<'a, P> {
-        &mut self.0
-    }
 }
 
 /// Send modes (MPI-5.0 §3.4).
@@ -123,5 +79,23 @@ pub(crate) enum Begun {
     /// The operation is complete.
     Complete,
     /// Progress will complete it.
-    Pending(crate::handle::RequestHandle),
+    Pending(RequestHandle),
+}
+
+/// `count` of a send or receive.
+#[inline]
+pub(crate) fn check_count(count: i64) -> Result<()> {
+    if count < 0 {
+        crate::fail!(COUNT, "count", "is {count}, but a count cannot be negative");
+    }
+    Ok(())
+}
+
+#[cold]
+pub(crate) fn bad_tag(tag: i32) -> Error {
+    let what = match tag {
+        ANY_TAG => ", which only a receive takes".to_owned(),
+        _ => format!(", but tags are 0 to {TAG_UB}"),
+    };
+    Error::special(ErrorClass::TAG, "tag", Special::Tag(tag), what)
 }

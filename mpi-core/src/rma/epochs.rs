@@ -1,17 +1,14 @@
-//! Epochs: fences, locks, flushes (MPI-5.0 §12.5).
+//! Epochs (MPI-5.0 §12.5): what a process may access, and what ends that.
 //!
 //! Operations are complete when their calls return, so an epoch is a matter of who may go on when,
 //! and of finding calls outside of any.
 
 use std::collections::BTreeMap;
 
+use super::Window;
 use super::memory::{Line, order};
-use super::{Window, Windows};
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::{RequestHandle, WinHandle};
-use crate::port::Port;
-use crate::process::Process;
-use crate::window_segments::WindowSegments;
+use crate::handle::RequestHandle;
 
 /// `MPI_LOCK_EXCLUSIVE`.
 pub const LOCK_EXCLUSIVE: i32 = 301;
@@ -23,11 +20,11 @@ const NOCHECK: i32 = 1024;
 const NOPRECEDE: i32 = 2048;
 const NOPUT: i32 = 4096;
 const NOSTORE: i32 = 8192;
-const NOSUCCEED: i32 = 16384;
+pub(crate) const NOSUCCEED: i32 = 16384;
 
 /// Which assertions a procedure takes (§12.5.5).
 #[derive(Clone, Copy)]
-pub(super) enum Asserted {
+pub(crate) enum Asserted {
     Start,
     Post,
     Fence,
@@ -39,7 +36,7 @@ impl Asserted {
     ///
     /// # Errors
     /// `MPI_ERR_ASSERT` for bits that the procedure does not take.
-    pub(super) fn check(self, bits: i32) -> Result<bool> {
+    pub(crate) fn check(self, bits: i32) -> Result<bool> {
         let allowed = match self {
             Asserted::Start | Asserted::Lock => NOCHECK,
             Asserted::Post => NOCHECK | NOSTORE | NOPUT,
@@ -54,15 +51,15 @@ impl Asserted {
 
 /// A lock that this process holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Held {
-    alone: bool,
+pub(crate) struct Held {
+    pub(crate) alone: bool,
     /// Whether it was taken, and not only asserted to be free.
-    taken: bool,
+    pub(crate) taken: bool,
 }
 
 /// What this process may access.
 #[derive(Debug, Default)]
-enum Access {
+pub(crate) enum Access {
     #[default]
     Nothing,
     /// Everything until the next fence.
@@ -77,13 +74,13 @@ enum Access {
 
 /// The epochs that a process is in.
 #[derive(Debug, Default)]
-pub(super) struct Epochs {
-    access: Access,
+pub(crate) struct Epochs {
+    pub(crate) access: Access,
     /// What `MPI_Win_wait` waits for.
     exposed: Option<Vec<RequestHandle>>,
 }
 
-fn out_of_step(what: String) -> Error {
+pub(crate) fn out_of_step(what: String) -> Error {
     Error::new(ErrorClass::RMA_SYNC, what)
 }
 
@@ -118,7 +115,7 @@ impl Epochs {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` naming the epoch that is.
-    pub(super) fn check_quiet(&self, what: &str) -> Result<()> {
+    pub(crate) fn check_quiet(&self, what: &str) -> Result<()> {
         no_epoch(self.access_to_end().or(self.exposure_to_end()), what)
     }
 
@@ -126,7 +123,7 @@ impl Epochs {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` naming the epoch that is.
-    pub(super) fn check_no_access(&self, what: &str) -> Result<()> {
+    pub(crate) fn check_no_access(&self, what: &str) -> Result<()> {
         no_epoch(self.access_to_end(), what)
     }
 
@@ -134,7 +131,7 @@ impl Epochs {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC`.
-    fn check_no_exposure(&self, what: &str) -> Result<()> {
+    pub(crate) fn check_no_exposure(&self, what: &str) -> Result<()> {
         no_epoch(self.exposure_to_end(), what)
     }
 
@@ -142,7 +139,7 @@ impl Epochs {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC`.
-    pub(super) fn check_access(&self, target: u32, by_request: bool) -> Result<()> {
+    pub(crate) fn check_access(&self, target: u32, by_request: bool) -> Result<()> {
         let open = match &self.access {
             Access::Nothing => false,
             Access::Fence => true,
@@ -172,7 +169,7 @@ impl Epochs {
     }
 
     /// The targets of `MPI_Win_start` may be accessed from now on.
-    pub(super) fn start(&mut self, targets: Vec<u32>) {
+    pub(crate) fn start(&mut self, targets: Vec<u32>) {
         self.access = Access::Started(targets);
     }
 
@@ -180,7 +177,7 @@ impl Epochs {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` if there is none.
-    pub(super) fn complete(&mut self) -> Result<Vec<u32>> {
+    pub(crate) fn complete(&mut self) -> Result<Vec<u32>> {
         match std::mem::take(&mut self.access) {
             Access::Started(targets) => Ok(targets),
             other => {
@@ -191,7 +188,7 @@ impl Epochs {
     }
 
     /// The exposure begins; `awaited` are the messages that end it.
-    pub(super) fn expose(&mut self, awaited: Vec<RequestHandle>) {
+    pub(crate) fn expose(&mut self, awaited: Vec<RequestHandle>) {
         self.exposed = Some(awaited);
     }
 
@@ -199,7 +196,7 @@ impl Epochs {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` if there is none.
-    pub(super) fn exposed(&self) -> Result<&[RequestHandle]> {
+    pub(crate) fn exposed(&self) -> Result<&[RequestHandle]> {
         match &self.exposed {
             Some(awaited) => Ok(awaited),
             None => Err(out_of_step("MPI_Win_post has begun no epoch".to_owned())),
@@ -207,12 +204,12 @@ impl Epochs {
     }
 
     /// The exposure has ended.
-    pub(super) fn cover(&mut self) {
+    pub(crate) fn cover(&mut self) {
         self.exposed = None;
     }
 
     /// Whether an exposure is open.
-    pub(super) fn is_exposed(&self) -> bool {
+    pub(crate) fn is_exposed(&self) -> bool {
         self.exposed.is_some()
     }
 }
@@ -268,116 +265,6 @@ impl Window {
         let target = rank.map(|rank| self.target(rank, "rank")).transpose()?;
         self.epochs.check_flush(target)?;
         order();
-        Ok(())
-    }
-}
-
-impl<P: Port> Windows<'_, P> {
-    /// `MPI_Win_fence`.
-    ///
-    /// # Errors
-    /// `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` within an epoch of another kind.
-    pub fn fence(&mut self, win: WinHandle, assert: i32) -> Result<()> {
-        Asserted::Fence.check(assert)?;
-        let window = self.entry.window(win)?;
-        window.epochs.check_quiet("be fenced")?;
-        let comm = window.comm;
-        order();
-        self.entry.members(comm).barrier()?;
-        order();
-        let over = assert & NOSUCCEED != 0;
-        self.entry.window_mut(win)?.epochs.access =
-            if over { Access::Nothing } else { Access::Fence };
-        Ok(())
-    }
-
-    /// `MPI_Win_lock`.
-    ///
-    /// # Errors
-    /// `MPI_ERR_LOCKTYPE`, `MPI_ERR_RANK`, `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` when the target is
-    /// locked by this process, in an access epoch of another kind, or for the own part while it is exposed.
-    pub fn lock(&mut self, win: WinHandle, kind: i32, rank: i32, assert: i32) -> Result<()> {
-        let alone = match kind {
-            LOCK_EXCLUSIVE => true,
-            LOCK_SHARED => false,
-            _ => crate::fail!(
-                LOCKTYPE,
-                "lock_type",
-                "is {kind}, but must be MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED"
-            ),
-        };
-        let taken = !Asserted::Lock.check(assert)?;
-        let window = self.entry.window(win)?;
-        let target = window.target(rank, "rank")?;
-        if target == window.rank {
-            // No part may be locked and exposed at once (§12.5.3).
-            window.epochs.check_no_exposure("be locked by its own process")?;
-        }
-        match &window.epochs.access {
-            Access::Locks(locks) if !locks.contains_key(&target) => {}
-            Access::Locks(_) => {
-                let what = format!("rank {rank} is locked by this process already");
-                return Err(out_of_step(what));
-            }
-            _ => window.epochs.check_no_access("be locked")?,
-        }
-        if taken {
-            self.enter(win, target, alone)?;
-        }
-        order();
-        let access = &mut self.entry.window_mut(win)?.epochs.access;
-        if !matches!(access, Access::Locks(_)) {
-            *access = Access::Locks(BTreeMap::new());
-        }
-        if let Access::Locks(locks) = access {
-            locks.insert(target, Held { alone, taken });
-        }
-        Ok(())
-    }
-
-    /// `MPI_Win_lock_all`: a shared lock at every process, in the order of ranks.
-    ///
-    /// # Errors
-    /// `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` within another epoch.
-    pub fn lock_all(&mut self, win: WinHandle, assert: i32) -> Result<()> {
-        let taken = !Asserted::Lock.check(assert)?;
-        let window = self.entry.window(win)?;
-        window.epochs.check_quiet("be locked")?;
-        if taken {
-            for target in 0..window.parts.len() as u32 {
-                self.enter(win, target, false)?;
-            }
-        }
-        order();
-        self.entry.window_mut(win)?.epochs.access = Access::All { taken };
-        Ok(())
-    }
-
-    /// Waits for a target's lock.
-    fn enter(&mut self, win: WinHandle, target: u32, alone: bool) -> Result<()> {
-        let line = Line::of(&self.entry.window(win)?.segment, target);
-        let ticket = line.queue();
-        let call = |process: &Process<P>| process.waits_for_lock(win, target);
-        let mut entered = false;
-        self.entry.block_in(call, |process| {
-            entered = entered || line.enter(ticket, alone);
-            if !entered {
-                process.port.memory_mut().watch();
-            }
-            entered
-        });
-        Ok(())
-    }
-
-    /// `MPI_Win_sync` (§12.7): what this process stored is seen by those that load after it, and
-    /// the other way round. Others may wait for that, so messages are moved too.
-    ///
-    /// # Errors
-    /// Those of the handle.
-    pub fn sync(&mut self, win: WinHandle) -> Result<()> {
-        self.entry.window(win)?;
-        order();
-        self.entry.poll_in_passing();
         Ok(())
     }
 }

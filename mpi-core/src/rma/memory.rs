@@ -21,7 +21,7 @@ use crate::op::{Kernel, Update};
 const LINE: u64 = 64;
 
 /// Bytes before those of the windows of so many processes, which begin at a multiple of `align`.
-pub(super) fn lines_of(size: u32, align: u64) -> Option<u64> {
+pub(crate) fn lines_of(size: u32, align: u64) -> Option<u64> {
     (u64::from(size) * LINE).checked_next_multiple_of(align)
 }
 
@@ -43,7 +43,7 @@ impl WindowSegment {
     }
 
     /// The address of `len` bytes at `offset`.
-    pub(super) fn at(&self, offset: u64, len: u64) -> UserBuffer {
+    pub(crate) fn at(&self, offset: u64, len: u64) -> UserBuffer {
         let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
         assert!(inside, "{len} bytes at {offset} are outside a segment of {} bytes", self.len);
         UserBuffer(self.base.wrapping_add(offset as usize))
@@ -56,7 +56,7 @@ impl WindowSegment {
 /// readers-and-writers lock of Mellor-Crummey and Scott (Scalable reader-writer synchronization
 /// for shared-memory multiprocessors, 1991) in its form of three counters.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(crate) struct Line {
     segment: Rc<WindowSegment>,
     offset: u64,
 }
@@ -78,7 +78,7 @@ enum Word {
 
 impl Line {
     /// The line of the process with this rank.
-    pub(super) fn of(segment: &Rc<WindowSegment>, rank: u32) -> Line {
+    pub(crate) fn of(segment: &Rc<WindowSegment>, rank: u32) -> Line {
         let offset = u64::from(rank) * LINE;
         segment.at(offset, LINE);
         Line { segment: Rc::clone(segment), offset }
@@ -104,12 +104,12 @@ impl Line {
     }
 
     /// A place in the queue of the epochs' lock.
-    pub(super) fn queue(&self) -> u32 {
+    pub(crate) fn queue(&self) -> u32 {
         self.draw(Word::Tickets)
     }
 
     /// Whether the lock is this ticket's now.
-    pub(super) fn enter(&self, ticket: u32, alone: bool) -> bool {
+    pub(crate) fn enter(&self, ticket: u32, alone: bool) -> bool {
         if alone {
             return self.is_at(Word::Alone, ticket);
         }
@@ -121,7 +121,7 @@ impl Line {
     }
 
     /// Gives the epochs' lock back.
-    pub(super) fn leave(&self, alone: bool) {
+    pub(crate) fn leave(&self, alone: bool) {
         if alone {
             self.count(Word::Sharing);
         }
@@ -129,32 +129,32 @@ impl Line {
     }
 
     /// A place in the queue of the accumulates' lock.
-    pub(super) fn queue_update(&self) -> u32 {
+    pub(crate) fn queue_update(&self) -> u32 {
         self.draw(Word::Updates)
     }
 
     /// Whether this ticket may update the target's memory now.
-    pub(super) fn may_update(&self, ticket: u32) -> bool {
+    pub(crate) fn may_update(&self, ticket: u32) -> bool {
         self.is_at(Word::Updating, ticket)
     }
 
     /// Lets the next one update.
-    pub(super) fn end_update(&self) {
+    pub(crate) fn end_update(&self) {
         self.count(Word::Updating);
     }
 }
 
 /// Elements of user memory or of a window.
 #[derive(Clone)]
-pub(super) struct Span {
-    pub(super) at: UserBuffer,
-    pub(super) count: i64,
-    pub(super) datatype: Arc<Datatype>,
+pub(crate) struct Span {
+    pub(crate) at: UserBuffer,
+    pub(crate) count: i64,
+    pub(crate) datatype: Arc<Datatype>,
 }
 
 impl Span {
     /// Bytes of data.
-    pub(super) fn bytes(&self) -> Option<u64> {
+    pub(crate) fn bytes(&self) -> Option<u64> {
         u64::try_from(self.count).ok()?.checked_mul(self.datatype.size())
     }
 
@@ -187,7 +187,7 @@ impl Span {
 }
 
 /// Copies the data of one span into another.
-pub(super) fn copy(from: &Span, to: &Span) {
+pub(crate) fn copy(from: &Span, to: &Span) {
     let (mut packer, mut unpacker) = (from.packer(), to.unpacker());
     while let Some((at, len)) = packer.next_run(usize::MAX) {
         // SAFETY: one span is the program's and one lies in the window, and the standard forbids that
@@ -197,12 +197,12 @@ pub(super) fn copy(from: &Span, to: &Span) {
 }
 
 /// Orders this process's loads and stores, for those that others share a window with.
-pub(super) fn order() {
+pub(crate) fn order() {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
 
 /// What the elements of a target become, which are made of the named datatype `basic`.
-pub(super) struct Change {
+pub(crate) struct Change {
     how: Update,
     basic: Arc<Datatype>,
     /// Room for both sides as arrays of the named datatype, gaps of pairs included, where one is none; it is had before
@@ -215,7 +215,7 @@ impl Change {
     ///
     /// # Errors
     /// As [`listed`].
-    pub(super) fn new(
+    pub(crate) fn new(
         (how, basic): (Update, Arc<Datatype>),
         from: &Span,
         to: &Span,
@@ -233,7 +233,7 @@ impl Change {
     }
 
     /// Makes it; the caller has the target's lock of updates.
-    pub(super) fn make(&mut self, from: &Span, to: &Span) {
+    pub(crate) fn make(&mut self, from: &Span, to: &Span) {
         match self.how {
             Update::Nothing => {}
             Update::Replace => copy(from, to),
@@ -272,7 +272,7 @@ fn is_array_of(datatype: &Arc<Datatype>, basic: &Arc<Datatype>) -> bool {
 }
 
 /// Puts `with` where `at` is if the element there is `compare`; `was` gets what was there.
-pub(super) fn swap_if(at: &Span, compare: &Span, with: &Span, was: &Span) {
+pub(crate) fn swap_if(at: &Span, compare: &Span, with: &Span, was: &Span) {
     let found = at.gather();
     if found == compare.gather() {
         at.scatter(&with.gather());

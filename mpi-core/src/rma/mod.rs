@@ -1,16 +1,12 @@
 //! One-sided communication (MPI-5.0 chapter 12): windows whose memory the processes of a node
 //! share.
 //!
-//! Enters: calls on a window's handle. A window's memory is a [`WindowSegment`] that the port provides
-//! and every member has mapped, so an operation is done when the call returns: a put is a copy, an
-//! accumulate a copy under the target's lock (`memory`). What remains is order between processes
-//! (`epochs`, `active`): barriers, messages, and a queue for each target.
+//! A window's memory is a [`WindowSegment`] that the port provides and every member has mapped, so an operation is done
+//! when the call returns: a put is a copy, an accumulate a copy under the target's lock (`memory`). What remains is
+//! order between processes: `epochs` says what a process may do, and [`windows`](crate::windows) has the calls.
 
-mod access;
-mod active;
-mod create;
-mod epochs;
-mod memory;
+pub(crate) mod epochs;
+pub(crate) mod memory;
 
 use std::rc::Rc;
 use std::sync::atomic::AtomicI64;
@@ -18,27 +14,23 @@ use std::sync::atomic::AtomicI64;
 use crate::attributes::AttributeList;
 use crate::buffer::UserBuffer;
 use crate::constants::Special;
-use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::{CommHandle, ErrhandlerHandle, WinHandle};
+use crate::handle::{CommHandle, ErrhandlerHandle};
 use crate::info::Info;
-use crate::objects::Objects;
-use crate::port::Port;
 use crate::text::Text;
 
-pub use access::Target;
 use epochs::Epochs;
 pub use epochs::{LOCK_EXCLUSIVE, LOCK_SHARED};
 pub use memory::WindowSegment;
 
 /// One process's part of a window.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+pub(crate) struct Part {
     /// Where it begins in the segment; an empty part that lies apart from the others is nowhere.
-    offset: Option<u64>,
-    size: u64,
+    pub(crate) offset: Option<u64>,
+    pub(crate) size: u64,
     /// Bytes that a displacement counts.
-    disp_unit: i64,
+    pub(crate) disp_unit: i64,
 }
 
 /// What a process may know of another's part (`MPI_Win_shared_query`).
@@ -67,10 +59,10 @@ pub struct Window {
     /// Where the program finds the values of the attributes that the standard gives it: size,
     /// displacement unit, flavor, model.
     pub shown: Box<[AtomicI64; 4]>,
-    segment: Rc<WindowSegment>,
-    parts: Vec<Part>,
-    rank: u32,
-    epochs: Epochs,
+    pub(crate) segment: Rc<WindowSegment>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) rank: u32,
+    pub(crate) epochs: Epochs,
 }
 
 impl Window {
@@ -107,36 +99,5 @@ impl Window {
                 Err(Error::special(ErrorClass::RANK, param, Special::Rank(rank), text))
             }
         }
-    }
-}
-
-/// The calls on windows: what takes more than the window, or the others whose memory it is.
-pub struct Windows<'a, P: Port> {
-    entry: Entry<'a, P>,
-}
-
-impl<P: Port> Entry<'_, P> {
-    /// The calls on windows.
-    #[inline]
-    pub fn windows(&mut self) -> Windows<'_, P> {
-        Windows { entry: self.reborrow() }
-    }
-}
-
-impl Objects {
-    /// The window that a handle names.
-    ///
-    /// # Errors
-    /// `MPI_ERR_WIN` saying what the handle was.
-    pub fn window(&self, handle: WinHandle) -> Result<&Window> {
-        self.windows.get(handle)
-    }
-
-    /// The window that a handle names, to be changed.
-    ///
-    /// # Errors
-    /// As [`Objects::window`].
-    pub fn window_mut(&mut self, handle: WinHandle) -> Result<&mut Window> {
-        self.windows.get_mut(handle)
     }
 }

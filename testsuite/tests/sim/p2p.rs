@@ -206,7 +206,7 @@ fn a_narrow_network_changes_nothing_but_time() {
     assert!(told > 100, "receivers told {told} times where bytes go");
 }
 
-/// The way of a small message past every queue (`mpi-core/src/p2p/fast.rs`), from never open to
+/// The way of a small message past every queue (`mpi-core/src/messages/fast.rs`), from never open to
 /// always, must not show in what a program gets.
 #[test]
 fn the_fast_path_changes_nothing() {

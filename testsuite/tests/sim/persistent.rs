@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use crate::calls::{Call, INT64, Memory, UNTOUCHED, live, memory, prepare};
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::Typed;
 use mpi_core::coll::menu::{Algorithm, Collective};
+use mpi_core::collectives::calls::Typed;
 use mpi_core::datatype::{Datatype, Form};
 use mpi_core::handle::RequestHandle;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Prepared, Typed};
+use mpi_core::collectives::calls::{Prepared, Typed};
 use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle};
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
 use transports::sim::SimOptions;

@@ -2,13 +2,14 @@
 //! the order of events, accumulates lose nothing, exposures are waited for (MPI-5.0 §12.3, §12.5).
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::Typed;
+use mpi_core::collectives::calls::Typed;
 use mpi_core::error::ErrorClass;
 use mpi_core::group::Group;
 use mpi_core::handle::{DatatypeHandle, OpHandle, WinHandle};
 use mpi_core::info::Info;
 use mpi_core::port::PeerId;
-use mpi_core::rma::{LOCK_EXCLUSIVE, LOCK_SHARED, Target};
+use mpi_core::rma::{LOCK_EXCLUSIVE, LOCK_SHARED};
+use mpi_core::windows::Target;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
 use transports::sim::{Nodes, SimOptions};
 

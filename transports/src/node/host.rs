@@ -2,7 +2,7 @@
 
 use mpi_core::error::Error;
 use mpi_core::port::PeerId;
-use mpi_core::waiting::Answer;
+use mpi_core::roll_call::Answer;
 
 /// Whose port it is.
 pub trait Host: Send + Sync {

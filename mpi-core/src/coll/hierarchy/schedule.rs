@@ -18,7 +18,7 @@ use crate::tuning::SEGMENT_BYTES;
 ///
 /// # Errors
 /// There is no such schedule for this problem.
-pub(in crate::coll) fn plan(
+pub(crate) fn plan(
     rank: usize,
     groups: &Groups,
     problem: &Problem,

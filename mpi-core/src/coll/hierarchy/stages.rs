@@ -17,7 +17,7 @@ use crate::fail;
 
 /// Among whom a stage is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::coll) enum Team {
+pub(crate) enum Team {
     /// The processes of the own group.
     Group,
     /// The leaders.
@@ -25,17 +25,17 @@ pub(in crate::coll) enum Team {
 }
 
 /// A collective of a team.
-pub(in crate::coll) struct Stage {
-    pub(in crate::coll) team: Team,
-    pub(in crate::coll) collective: Option<Collective>,
-    pub(in crate::coll) problem: Problem,
+pub(crate) struct Stage {
+    pub(crate) team: Team,
+    pub(crate) collective: Option<Collective>,
+    pub(crate) problem: Problem,
     /// Bytes of type signature, as an algorithm is chosen by.
-    pub(in crate::coll) bytes: i64,
+    pub(crate) bytes: i64,
     /// The send and the receive buffer, where it has them here.
-    pub(in crate::coll) memory: [Option<Region>; 2],
+    pub(crate) memory: [Option<Region>; 2],
 }
 
-pub(in crate::coll) enum Step {
+pub(crate) enum Step {
     Call(Stage),
     /// Copies from one region to another: from where, to where, how many units.
     Turn([Region; 2], Vec<[i64; 3]>),
@@ -43,15 +43,15 @@ pub(in crate::coll) enum Step {
 
 /// What the regions of a call count.
 #[derive(Clone, Copy)]
-pub(in crate::coll) struct Units {
+pub(crate) struct Units {
     /// Bytes in a unit.
-    pub(in crate::coll) bytes: i64,
+    pub(crate) bytes: i64,
     /// How many a stage that only moves data counts for one of them.
-    pub(in crate::coll) moved: i64,
+    pub(crate) moved: i64,
 }
 
 /// The stages of one process.
-pub(in crate::coll) struct Stages<'a> {
+pub(crate) struct Stages<'a> {
     groups: &'a Groups,
     rank: usize,
     group: usize,
@@ -61,9 +61,9 @@ pub(in crate::coll) struct Stages<'a> {
     front: usize,
     leads: bool,
     units: Units,
-    pub(in crate::coll) steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// Lengths of scratch buffers.
-    pub(in crate::coll) temps: Vec<i64>,
+    pub(crate) temps: Vec<i64>,
 }
 
 /// Which way blocks go: to a root, or from it.
@@ -86,7 +86,7 @@ impl<'a> Stages<'a> {
     ///
     /// # Errors
     /// The problem has none.
-    pub(in crate::coll) fn of(
+    pub(crate) fn of(
         groups: &'a Groups,
         rank: usize,
         problem: &Problem,

@@ -1,12 +1,9 @@
 //! Virtual topologies (MPI-5.0 chapter 8): which processes of a communicator are neighbours.
 //!
-//! A topology hangs on its communicator and is never changed. [`cart`] and [`graph`] are pure;
-//! [`create`] makes communicators that have one.
+//! A topology hangs on its communicator and is never changed.
 
 pub mod cart;
-pub mod create;
 pub mod dims;
-pub mod distribute;
 pub mod graph;
 
 use cart::Cart;

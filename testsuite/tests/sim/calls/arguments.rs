@@ -3,8 +3,8 @@
 //! Enters: a call and a rank's memory for it. Leaves: that memory laid out, with what must be in it afterwards.
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::Typed;
 use mpi_core::coll::menu::Collective;
+use mpi_core::collectives::calls::Typed;
 use mpi_core::datatype::{Datatype, Form, predefined};
 use mpi_core::handle::{CommHandle, DatatypeHandle};
 use testsuite::sim::{COMM_WORLD, SimEntry};

@@ -5,8 +5,9 @@ pub(crate) mod arguments;
 pub(crate) mod fast;
 pub(crate) mod only;
 
-use mpi_core::coll::calls::{Prepared, Typed, Types, Varied};
 use mpi_core::coll::menu::Collective;
+use mpi_core::collectives::calls::{Prepared, Typed, Types, Varied};
+use mpi_core::collectives::calls::{Prepared, Typed, Types, Varied};
 use mpi_core::handle::{DatatypeHandle, OpHandle};
 use testsuite::sim::SimEntry;
 
