@@ -4,8 +4,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::coll::tags::number_of;
 use crate::comm::Comm;
+use crate::constants::{ANY_SOURCE, ANY_TAG};
 use crate::group::Group;
 use crate::handle::{CommHandle, RequestHandle, WinHandle};
+use crate::lost::in_vain;
 use crate::matching::Envelope;
 use crate::objects::Objects;
 use crate::p2p::buffered::BufferId;
@@ -22,8 +24,9 @@ pub struct Answer {
     pub call: Call,
     /// The process that it waits for, by its rank in the job, where it is a certain one.
     pub awaited: Option<u32>,
-    /// A message that is here in vain: it comes from whom the process waits for, but is another.
-    pub instead: Option<Envelope>,
+    /// What there is to say of a message that is here in vain: it comes from whom the process waits for, but is
+    /// another.
+    pub instead: Option<String>,
     /// A number that stays the same as long as nothing moves.
     pub moved: u64,
     /// Messages that were sent less those that came, modulo 2¹⁶: over all processes the sum is 0
@@ -35,10 +38,8 @@ impl Answer {
     /// One line, given the procedures' names.
     pub fn describe(&self, name_of: impl Fn(u16) -> Option<&'static str>) -> String {
         let mut text = self.call.describe(name_of);
-        if let Some(Envelope { source, tag, .. }) = self.instead {
-            // By its rank in the job, as all else that is said of whom a process waits for.
-            let from = self.awaited.map_or(source, |rank| rank as i32);
-            text += &format!("; what is here from rank {from} has tag {tag}");
+        if let Some(instead) = &self.instead {
+            text += &format!("; what is here {instead}");
         }
         text
     }
@@ -156,23 +157,40 @@ impl<P: Port> Process<P> {
             // Who has a lock of its target is not known.
             Peer::None | Peer::Root(_) | Peer::Target(_) => None,
         };
-        let here = self.vci.matcher.unexpected().map(|(envelope, _)| envelope);
-        let instead = here.into_iter().find(|message| {
-            call.collective.is_none()
-                && message.context == call.context
-                && (call.peer == Peer::Source(message.source)
-                    || call.peer == Peer::Source(crate::constants::ANY_SOURCE))
-        });
         Answer {
             awaited: comm
                 .zip(awaited)
                 .and_then(|(comm, rank)| numbered(comm, call.collective.is_some()).peer(rank))
                 .map(|peer| peer.0),
-            instead,
+            instead: self.instead(&call),
             moved: self.motion(),
             balance: self.balance(),
             call: self.as_the_program_knows(call),
         }
+    }
+
+    /// See [`Answer::instead`].
+    fn instead(&self, call: &Call) -> Option<String> {
+        let Peer::Source(source) = call.peer else { return None };
+        if call.collective.is_some() {
+            return None;
+        }
+        let from = match source {
+            ANY_SOURCE => None,
+            rank => Some(self.comm_of(call.context)?.targets().peer(u32::try_from(rank).ok()?)?),
+        };
+        let wanted = Envelope { context: call.context, source, tag: call.tag.unwrap_or(ANY_TAG) };
+        let here = self.vci.matcher.unexpected();
+        let here = here.map(|(envelope, arrived)| (envelope, arrived.peer));
+        let (Envelope { context, tag, .. }, peer) = in_vain(here, wanted, from)?;
+        // By its rank in the job, as all else that is said of whom a process waits for.
+        let start = format!("from rank {} has tag {tag}", peer.0);
+        let name = self.comm_of(context).map(|comm| &comm.name).filter(|name| !name.is_empty());
+        Some(match name {
+            _ if context == call.context => start,
+            Some(name) => format!("{start}, but was sent on {name}"),
+            None => format!("{start}, but was sent on another communicator"),
+        })
     }
 
     /// A number that changes when messages come or go, with every collective call, and when what this process waited
