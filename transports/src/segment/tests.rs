@@ -6,7 +6,7 @@ use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Packer;
 use mpi_core::node_memory::{Audience, Exposure, Share, Source};
 use mpi_core::port::PeerId;
-use mpi_core::tuning::SHORT_FRAGMENT_BYTES;
+use mpi_core::tuning::MAPPED_BYTES;
 use proptest::prelude::*;
 
 use super::{ALIGN, Awaited, Exposed, Layout, Location, Segment};
@@ -94,7 +94,7 @@ fn who_has_not_read_all_that_is_for_everyone_lags() {
 fn short_fragments_follow_each_other_until_there_is_no_room() {
     let mut shared = Shared::new(3, 0);
     let mut views = shared.views(4);
-    let message = |number: usize| pattern(number as u64, number * 37 % (SHORT_FRAGMENT_BYTES + 1));
+    let message = |number: usize| pattern(number as u64, number * 37 % (MAPPED_BYTES as usize + 1));
     let (mut written, mut read) = (0, 0);
     for burst in 0..200 {
         loop {
