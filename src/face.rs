@@ -142,6 +142,11 @@ impl Face for Standard {
         raw as c_int
     }
 
+    fn handle_number(raw: u32) -> usize {
+        // Of whatever kind.
+        Pointer::<CommKind>::from_core(Handle::from_raw(raw)).0
+    }
+
     fn handle_from_fint(_kind: u32, fint: c_int) -> u32 {
         u32::try_from(fint).unwrap_or_else(|_| foreign(fint as u32 as usize))
     }

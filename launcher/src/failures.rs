@@ -313,7 +313,10 @@ impl Ledger {
             return self.fail(Failure { text: String::new(), status, asked: false });
         }
         let hint = match signal {
-            libc::SIGSEGV | libc::SIGBUS => " It used memory that it does not have.",
+            libc::SIGSEGV | libc::SIGBUS => {
+                " It used memory that it does not have; in Fortran with mpif.h an argument may be missing (`use \
+                 mpi` lets the compiler see it)."
+            }
             libc::SIGABRT => " It called abort(), as a failed assertion does.",
             libc::SIGILL => " It may be built for a newer processor.",
             libc::SIGFPE => " It divided an integer by zero, or has floating-point traps on.",

@@ -256,6 +256,12 @@ pub trait Face: Sized + 'static {
     /// The core handle (30-bit value) of a Fortran INTEGER handle of kind `kind` (a kind number).
     fn handle_from_fint(kind: u32, fint: c_int) -> u32;
 
+    /// What C has for a core handle that names nothing (`raw` is its 30-bit value), for messages: the number that
+    /// the program passed.
+    fn handle_number(raw: u32) -> usize {
+        Self::handle_to_fint(raw) as u32 as usize
+    }
+
     /// Converts a rank, source, destination or root argument.
     fn rank_in(rank: c_int) -> i32;
     /// Converts a rank result (also a status's source).

@@ -239,6 +239,7 @@ fn is(face: &FaceTable, value: Special) -> String {
     let number = match value {
         Special::Rank(rank) => (face.rank_out)(rank),
         Special::Tag(tag) => (face.tag_out)(tag),
+        Special::Handle(raw) => return format!("is {:#x}", (face.handle_number)(raw)),
         Special::Foreign => return format!("is {:#x}", foreign_value()),
     };
     match value.name() {

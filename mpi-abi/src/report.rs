@@ -22,7 +22,7 @@ fn shared_memory(local: &mut LocalPort, size: u32) -> String {
     let connected = (0..size).filter(|&peer| shm.is_connected(PeerId(peer))).count();
     let counters = shm.counters();
     format!(
-        "shared memory to {connected} of {} peers; {} bytes of eager messages through the ring; \
+        "shared memory to {connected} of {} peers; {} bytes of eager messages through rings and exchange buffers; \
          large messages: {} bytes read in place, {} copied across processes, {} pipelined; {} sleeps",
         size.saturating_sub(1),
         counters.bytes_eager,

@@ -43,6 +43,8 @@ pub struct FaceTable {
     pub tag_out: fn(i32) -> c_int,
     /// [`Face::handle_to_fint`].
     pub handle_to_fint: fn(u32) -> c_int,
+    /// [`Face::handle_number`].
+    pub handle_number: fn(u32) -> usize,
     /// [`Face::constant_in`].
     pub constant_in: fn(ConstantGroup, c_int) -> i32,
     /// [`Face::constant_out`].
@@ -77,6 +79,7 @@ impl<F: Face> Of<F> {
         rank_out: F::rank_out,
         tag_out: F::tag_out,
         handle_to_fint: F::handle_to_fint,
+        handle_number: F::handle_number,
         constant_in: F::constant_in,
         constant_out: F::constant_out,
         call_copy_attr: F::call_copy_attr,

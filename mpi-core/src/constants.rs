@@ -24,6 +24,8 @@ pub enum Special {
     Rank(i32),
     /// A tag.
     Tag(i32),
+    /// A handle that names nothing, by the core's number; the ABI front end may know that of the program.
+    Handle(u32),
     /// What can be no handle; only the face that saw it knows its number.
     Foreign,
 }
@@ -33,7 +35,7 @@ impl Special {
     pub fn number(self) -> Option<i32> {
         match self {
             Special::Rank(number) | Special::Tag(number) => Some(number),
-            Special::Foreign => None,
+            Special::Handle(_) | Special::Foreign => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Errors of operations whose other end is gone or has failed.
 
+use crate::constants::{ANY_SOURCE, ANY_TAG};
 use crate::error::{Error, ErrorClass};
 use crate::matching::Envelope;
 use crate::terms::{PeerId, Why};
@@ -37,24 +38,76 @@ pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
     }
 }
 
+/// The message that is here in vain while one of `from`, or of anybody, is waited for: one whose tag is another, else
+/// one that was sent on another communicator.
+pub(crate) fn in_vain(
+    here: impl IntoIterator<Item = (Envelope, PeerId)>,
+    wanted: Envelope,
+    from: Option<PeerId>,
+) -> Option<(Envelope, PeerId)> {
+    let is_collective = |context: u64| context & 1 == 1;
+    let comes = |peer: PeerId| from.is_none_or(|from| from == peer);
+    let is_alike = |message: Envelope| match message.context == wanted.context {
+        true => wanted.source == message.source || wanted.source == ANY_SOURCE,
+        false => {
+            !is_collective(message.context) && (wanted.tag == message.tag || wanted.tag == ANY_TAG)
+        }
+    };
+    let here = here.into_iter().filter(|(message, peer)| comes(*peer) && is_alike(*message));
+    // The first of the smallest.
+    here.min_by_key(|(message, _)| message.context != wanted.context)
+        .filter(|_| !is_collective(wanted.context))
+}
+
 /// The error of a receive or probe that only a peer could end which is gone; if another of the messages that are here
-/// is from there, its tag may be the mistake.
+/// is from there, its tag or communicator may be the mistake.
 #[cold]
 pub(crate) fn lost_source(
-    here: impl IntoIterator<Item = Envelope>,
+    here: impl IntoIterator<Item = (Envelope, PeerId)>,
     wanted: Envelope,
     peer: PeerId,
     why: &Why,
 ) -> Error {
     let lost = lost_peer(peer, why);
     let Envelope { context, source, tag } = wanted;
-    let is_alike = |here: &Envelope| here.context == context && here.source == source;
-    let of_the_program = context & 1 == 0;
-    match here.into_iter().find(is_alike).filter(|_| of_the_program) {
-        Some(here) => lost.hint(format!(
+    match in_vain(here, wanted, Some(peer)) {
+        Some((here, _)) if here.context == context => lost.hint(format!(
             "What is here from rank {source} has tag {}, and what is asked for has tag {tag}.",
             here.tag
         )),
+        Some((here, _)) => lost.hint(format!(
+            "What is here from rank {} of the job, with tag {}, was sent on another communicator.",
+            peer.0, here.tag
+        )),
         None => lost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the receive of `wanted` from the first process is told of messages of the first two.
+    fn told(here: &[(u64, i32)], wanted: (u64, i32)) -> String {
+        let envelope = |(context, tag), source| Envelope { context, source, tag };
+        let of_second = (envelope(wanted, 1), PeerId(1));
+        let here = here.iter().map(|message| (envelope(*message, 0), PeerId(0)));
+        let here = std::iter::once(of_second).chain(here);
+        let lost = lost_source(here, envelope(wanted, 0), PeerId(0), &Why::Finalized);
+        lost.advice().to_owned()
+    }
+
+    #[test]
+    fn another_tag_or_communicator_is_named() {
+        let tag = "What is here from rank 0 has tag 8, and what is asked for has tag 7.";
+        let comm =
+            "What is here from rank 0 of the job, with tag 7, was sent on another communicator.";
+        assert_eq!(told(&[(4, 7), (2, 8)], (2, 7)), tag);
+        assert_eq!(told(&[(4, 8), (4, 7)], (2, 7)), comm);
+        assert_eq!(told(&[(4, 7)], (2, ANY_TAG)), comm);
+        for nothing in [&[][..], &[(4, 8)], &[(5, 7)]] {
+            assert!(told(nothing, (2, 7)).starts_with("All ranks"), "{nothing:?}");
+        }
+        assert!(told(&[(4, 7)], (3, 7)).starts_with("All ranks"));
     }
 }

@@ -130,9 +130,8 @@ pub trait NodeMemory {
     /// Closes a segment that no member will use any more.
     fn close_segment(&mut self, segment: SegmentId);
 
-    /// The largest fragment that may be written to this audience, at least
-    /// [`MAPPED_BYTES`](crate::tuning::MAPPED_BYTES): the fast path reads one message after the other, so that two
-    /// writers whose rings were full of fragments of one message might wait for each other.
+    /// The largest fragment that a message to this audience is cut into. [`NodeMemory::write_fragment`] takes one of up
+    /// to [`MAPPED_BYTES`](crate::tuning::MAPPED_BYTES) in any case, since the fast path does not cut.
     fn fragment_max(&self, segment: SegmentId, to: Audience) -> usize;
 
     /// The same of a message in an exchange, which nobody takes in while it is written, having its own to write.

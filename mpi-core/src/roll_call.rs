@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT};
 use crate::limits::ROLL_CALL_NAME;
-use crate::matching::Envelope;
 
 /// Whom a call names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -210,8 +209,9 @@ pub struct Answer {
     pub call: Call,
     /// The process that it waits for, by its rank in the job, where it is a certain one.
     pub awaited: Option<u32>,
-    /// A message that is here in vain: it comes from whom the process waits for, but is another.
-    pub instead: Option<Envelope>,
+    /// What there is to say of a message that is here in vain: it comes from whom the process waits for, but is
+    /// another.
+    pub instead: Option<String>,
     /// A number that stays the same as long as nothing moves.
     pub moved: u64,
     /// Messages that were sent less those that came, modulo 2¹⁶: over all processes the sum is 0
@@ -223,10 +223,8 @@ impl Answer {
     /// One line, given the procedures' names.
     pub fn describe(&self, name_of: impl Fn(u16) -> Option<&'static str>) -> String {
         let mut text = self.call.describe(name_of);
-        if let Some(Envelope { source, tag, .. }) = self.instead {
-            // By its rank in the job, as all else that is said of whom a process waits for.
-            let from = self.awaited.map_or(source, |rank| rank as i32);
-            text += &format!("; what is here from rank {from} has tag {tag}");
+        if let Some(instead) = &self.instead {
+            text += &format!("; what is here {instead}");
         }
         text
     }

@@ -327,7 +327,7 @@ settings! {
     rdma_pin_bytes: u64 = 0, false,
         "Bytes of memory that may be registered for transfers at a time; 0 for what the system allows";
     shm_eager_bytes: u64 = 64 << 10, true,
-        "Largest message that shared memory carries without asking the receiver first";
+        "Largest message through the ring without asking the receiver; through the exchange buffer four times as much";
     shm_lane_cells: u32 = 64, true,
         "Cells of 64 bytes in each lane between two processes, a power of two";
     shm_lanes: u32 = 1, true,

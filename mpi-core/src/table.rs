@@ -263,34 +263,37 @@ impl<K: Kind, T> Table<K, T> {
             let vowel = noun.starts_with(['a', 'e', 'i', 'o', 'u']);
             format!("{} {noun}", if vowel { "an" } else { "a" })
         };
+        let not =
+            |kind| self.error(format!("is {}, not {}", article(noun(kind)), article(K::NOUN)));
+        let special = |value, what| {
+            let facts = facts(K::NUMBER);
+            Error::special(facts.class, facts.param, value, what)
+        };
+        let nothing = |value| special(value, format!(", which names no {}", K::NOUN));
         if handle.is_null() {
             return self.error(format!("is {}", facts(K::NUMBER).null));
         }
         if handle.is_predefined() {
-            return self.error(match predefined_kind(raw) {
-                Some(kind) if kind != K::NUMBER => {
-                    format!("is {}, not {}", article(noun(kind)), article(K::NOUN))
-                }
-                _ => format!("is {raw:#x}, which names no {}", K::NOUN),
-            });
+            return match predefined_kind(raw) {
+                Some(kind) if kind != K::NUMBER => not(kind),
+                _ => nothing(Special::Handle(raw)),
+            };
         }
         let kind = handle.kind_number();
         if raw == FOREIGN_HANDLE {
-            let (facts, what) = (facts(K::NUMBER), format!(", which names no {}", K::NOUN));
-            return Error::special(facts.class, facts.param, Special::Foreign, what);
+            return nothing(Special::Foreign);
         }
         if kind != K::NUMBER {
-            return self.error(if (1..=KINDS).contains(&kind) && raw >> 30 == 0 {
-                format!("is {}, not {}", article(noun(kind)), article(K::NOUN))
-            } else {
-                format!("is {raw:#x}, which is no handle")
-            });
+            return match (1..=KINDS).contains(&kind) && raw >> 30 == 0 {
+                true => not(kind),
+                false => special(Special::Handle(raw), ", which is no handle".to_owned()),
+            };
         }
         if handle.index() < self.used {
-            let text = format!("was freed (handle {raw:#x})");
-            return self.error(text).hint("Do not use copies of a handle after freeing it.");
+            let hint = "Do not use copies of a handle after freeing it.";
+            return self.error("was freed".to_owned()).hint(hint);
         }
-        self.error(format!("is {raw:#x}, which names no {}", K::NOUN))
+        nothing(Special::Handle(raw))
     }
 }
 

@@ -195,7 +195,7 @@ pub const SHARE_BYTES: usize = 512;
 /// Bytes from which on it counts where a body lies, and how far its ring has been used: it touches more than two pages.
 pub const LONG_BODY_BYTES: usize = 2 * PAGE;
 /// Bytes from which on the only other member copies from memory that both have mapped, and not through the ring. What
-/// is shorter is one fragment on any segment, as the fast path relies on.
+/// is shorter is one fragment on any segment, so that the fast path need not cut it.
 pub const MAPPED_BYTES: u64 = PAGE as u64;
 /// Bytes from which on one message to all is copied from mapped memory, and one begun by the ring is still fetched.
 pub const LONG_BLOCK_BYTES: u64 = 64 << 10;

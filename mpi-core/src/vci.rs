@@ -429,9 +429,8 @@ impl Vci {
             .filter(|(_, request)| !request.complete && concerns(request))
             .map(|(handle, _)| handle)
             .collect();
-        let from_there =
-            |(envelope, arrived): (_, &Arrived)| (arrived.peer == peer).then_some(envelope);
-        let here: Vec<Envelope> = self.matcher.unexpected().filter_map(from_there).collect();
+        let here = self.matcher.unexpected().map(|(envelope, arrived)| (envelope, arrived.peer));
+        let here: Vec<(Envelope, PeerId)> = here.filter(|(_, from)| *from == peer).collect();
         for request in lost {
             // Mostly there is none, and then it is all the same what was wanted.
             let wanted = match here.is_empty() {
@@ -583,7 +582,10 @@ fn truncated(status: &Status, len: u64, capacity: u64) -> Error {
             status.source, status.tag
         ),
     )
-    .hint("Make the receive's count at least that of the send, or probe for the size first.")
+    .hint(
+        "Compare the counts and the datatypes of both sides: the receive needs room for all bytes \
+         that are sent. Or probe for the size first.",
+    )
 }
 
 #[cfg(test)]

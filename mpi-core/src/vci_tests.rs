@@ -59,6 +59,13 @@ fn a_second_transfer_for_a_receive_is_discarded() {
 }
 
 #[test]
+fn a_message_that_is_too_long_may_be_one_of_another_type() {
+    let error = truncated(&Status::EMPTY, 80, 40);
+    assert_eq!(error.class(), ErrorClass::TRUNCATE);
+    assert!(error.advice().contains("counts and the datatypes of both sides"));
+}
+
+#[test]
 fn what_has_not_begun_does_not_land() {
     let (mut vci, mut buf) = (interface(), [0; LEN as usize]);
     let request = awaited_receive(&mut vci, &mut buf);

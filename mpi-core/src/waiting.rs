@@ -5,8 +5,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::attached_buffer::BufferId;
 use crate::coll::tags::number_of;
 use crate::comm::Comm;
+use crate::constants::{ANY_SOURCE, ANY_TAG};
 use crate::group::Group;
 use crate::handle::{CommHandle, RequestHandle, WinHandle};
+use crate::lost::in_vain;
 use crate::matching::Envelope;
 use crate::objects::Objects;
 use crate::peers::Peer as State;
@@ -127,23 +129,40 @@ impl<P: Port> Process<P> {
             // Who has a lock of its target is not known.
             Peer::None | Peer::Root(_) | Peer::Target(_) => None,
         };
-        let here = self.vci.matcher.unexpected().map(|(envelope, _)| envelope);
-        let instead = here.into_iter().find(|message| {
-            call.collective.is_none()
-                && message.context == call.context
-                && (call.peer == Peer::Source(message.source)
-                    || call.peer == Peer::Source(crate::constants::ANY_SOURCE))
-        });
         Answer {
             awaited: comm
                 .zip(awaited)
                 .and_then(|(comm, rank)| numbered(comm, call.collective.is_some()).peer(rank))
                 .map(|peer| peer.0),
-            instead,
+            instead: self.instead(&call),
             moved: self.motion(),
             balance: self.balance(),
             call: self.as_the_program_knows(call),
         }
+    }
+
+    /// See [`Answer::instead`].
+    fn instead(&self, call: &Call) -> Option<String> {
+        let Peer::Source(source) = call.peer else { return None };
+        if call.collective.is_some() {
+            return None;
+        }
+        let from = match source {
+            ANY_SOURCE => None,
+            rank => Some(self.comm_of(call.context)?.targets().peer(u32::try_from(rank).ok()?)?),
+        };
+        let wanted = Envelope { context: call.context, source, tag: call.tag.unwrap_or(ANY_TAG) };
+        let here = self.vci.matcher.unexpected();
+        let here = here.map(|(envelope, arrived)| (envelope, arrived.peer));
+        let (Envelope { context, tag, .. }, peer) = in_vain(here, wanted, from)?;
+        // By its rank in the job, as all else that is said of whom a process waits for.
+        let start = format!("from rank {} has tag {tag}", peer.0);
+        let name = self.comm_of(context).map(|comm| &comm.name).filter(|name| !name.is_empty());
+        Some(match name {
+            _ if context == call.context => start,
+            Some(name) => format!("{start}, but was sent on {name}"),
+            None => format!("{start}, but was sent on another communicator"),
+        })
     }
 
     /// A number that changes when messages come or go, with every collective call, and when what this process waited

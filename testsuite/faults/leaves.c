@@ -1,5 +1,5 @@
 // The last rank leaves the others alone: in a collective call that they have all made before, or with a message of
-// another tag than theirs: leaves CALL BYTES.
+// another tag or communicator than theirs: leaves CALL BYTES.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,16 @@ static void wrong_tag(void) {
     if (rank == size - 1) MPI_Send(from, bytes, MPI_CHAR, 0, 8, MPI_COMM_WORLD);
 }
 
+static void wrong_communicator(void) {
+    int rank, size;
+    MPI_Comm comm;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (rank == 0) MPI_Recv(from, bytes, MPI_CHAR, size - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == size - 1) MPI_Send(from, bytes, MPI_CHAR, 0, 7, comm);
+}
+
 static void begun(void) {
     MPI_Request request;
     MPI_Ibcast(from, bytes, MPI_CHAR, 0, MPI_COMM_WORLD, &request);
@@ -39,7 +49,8 @@ int main(int argc, char **argv) {
         void (*call)(void);
     } calls[] = {{"bcast", bcast},       {"gather", gather},       {"scatter", scatter}, {"allgather", allgather},
                  {"alltoall", alltoall}, {"reduce", reduce},       {"allreduce", allreduce}, {"blocks", blocks},
-                 {"barrier", barrier},   {"begun", begun},         {"wrong_tag", wrong_tag}};
+                 {"barrier", barrier},   {"begun", begun},         {"wrong_tag", wrong_tag},
+                 {"wrong_communicator", wrong_communicator}};
     int rank, size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -49,8 +60,9 @@ int main(int argc, char **argv) {
     from = calloc(size, bytes), into = calloc(size, bytes);
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++)
         if (strcmp(argv[1], calls[k].name) == 0) {
-            int times = calls[k].call == wrong_tag ? 1 : TOGETHER;
-            for (int i = 0; i < times || rank != size - 1; i++) calls[k].call();
+            int is_collective = calls[k].call != wrong_tag && calls[k].call != wrong_communicator;
+            int times = is_collective ? TOGETHER : 1;
+            for (int i = 0; i < times || (is_collective && rank != size - 1); i++) calls[k].call();
         }
     MPI_Finalize();
     return 0;

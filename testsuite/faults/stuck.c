@@ -19,6 +19,15 @@ static void wrong_tag(void) {
     MPI_Recv(buffer, 1, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+// Two communicators of the same processes, and a message on the other one.
+static void wrong_communicator(void) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_name(comm, "grid");
+    if (rank == 1) MPI_Send(buffer, 1, MPI_BYTE, 0, 7, comm);
+    MPI_Recv(buffer, 1, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 // One is not in the collective that the others are in.
 static void missing(void) {
     if (rank == 1) MPI_Recv(buffer, 1, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

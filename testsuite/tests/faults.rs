@@ -78,14 +78,35 @@ fn a_rank_that_leaves_the_others_in_a_collective_is_named() {
 #[test]
 fn who_waits_for_a_rank_that_has_left_hears_of_the_message_that_it_sent_instead() {
     let built = Built::new("leaves");
-    for ranks_of_a_node in ["1", "2"] {
+    let tag = "What is here from rank 1 has tag 8, and what is asked for has tag 7.";
+    let comm = "rank 1 of the job, with tag 7, was sent on another communicator.";
+    for (ranks_of_a_node, mistake, instead) in [
+        ("1", "wrong_tag", tag),
+        ("2", "wrong_tag", tag),
+        ("1", "wrong_communicator", comm),
+        ("2", "wrong_communicator", comm),
+    ] {
         let mut mpirun = built.prefix.command("mpirun");
         mpirun.args(["-n", "2", "--timeout", "60"]).env("FERRITE_NODE_RANKS", ranks_of_a_node);
-        mpirun.arg(built.folder.path().join("leaves")).args(["wrong_tag", "8"]);
+        mpirun.arg(built.folder.path().join("leaves")).args([mistake, "8"]);
         let said = mpirun.output().unwrap().stderr;
         let said = String::from_utf8_lossy(&said);
-        let instead = "What is here from rank 1 has tag 8, and what is asked for has tag 7.";
         assert!(said.contains("rank 1 of the job has called") && said.contains(instead), "{said}");
+    }
+}
+
+#[test]
+fn a_handle_that_names_nothing_is_shown_as_the_program_has_it() {
+    let built = Built::new("handle");
+    for (words, what) in [
+        (&["handle"][..], "(comm) was freed."),
+        (&["handle", "0x4400077000"], "(comm) is 0x4400077000, which names no communicator."),
+        (&["handle", "0x44000000"], "(comm) is 0x44000000, which is no handle."),
+        (&["handle", "0"], "(comm) is 0x0, which names no communicator."),
+    ] {
+        let said = built.run("1", words).stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains(what), "{what}: {said}");
     }
 }
 

@@ -73,6 +73,14 @@ fn a_wrong_tag_is_named() {
 }
 
 #[test]
+fn a_wrong_communicator_is_named() {
+    let said = told("2", "wrong_communicator");
+    let here = "rank 0: in MPI_Recv(source 1, tag 7) on MPI_COMM_WORLD; \
+                what is here from rank 1 has tag 7, but was sent on grid";
+    contains(&said, &[here, "rank 1: in MPI_Recv(source 0, tag 7)", "deadlock"]);
+}
+
+#[test]
 fn who_is_missing_in_a_collective_is_named() {
     let said = told("4", "missing");
     let others = "ranks 0, 2, 3: in MPI_Allreduce(collective ";

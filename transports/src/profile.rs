@@ -23,8 +23,6 @@ pub(crate) const UNIT: u64 = COPIED_AT_ONCE_BYTES as u64;
 /// Where the caches of two processes are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Class {
-    /// They run on one processor in turn.
-    SameCore,
     /// Their processors share the last cache.
     SameCache,
     /// They do not.
@@ -90,15 +88,16 @@ impl Profile {
     /// To store bytes where a process of that class reads them.
     pub(crate) fn store(&self, class: Class) -> u64 {
         match class {
-            Class::SameCore | Class::SameCache => self.copy(),
+            Class::SameCache => self.copy(),
             Class::OtherCache => self.past.min(FAR_FACTOR * self.vectors),
         }
     }
 
-    /// To take bytes from where a process of that class has stored them.
+    /// To take bytes from where a process of that class has stored them. From another cache that cannot be measured by
+    /// one process; a non-temporal store waits for memory as such a load does for that cache, and stands for it.
     pub(crate) fn load(&self, class: Class) -> u64 {
         match class {
-            Class::SameCore | Class::SameCache => self.vectors,
+            Class::SameCache => self.vectors,
             Class::OtherCache => self.past.max(self.vectors).min(FAR_FACTOR * self.vectors),
         }
     }

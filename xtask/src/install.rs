@@ -5,7 +5,7 @@
 //! The prefix can be moved afterwards: nothing in it holds its own path.
 
 use crate::layout::{self, Built, PkgConfig, Stub};
-use crate::{place, run};
+use crate::{place, run, setup};
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::env::consts::ARCH;
@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 
 /// Builds and installs.
 pub(crate) fn install(prefix: &Path) -> Result<()> {
+    setup::can_build()?;
     install_built(prefix, &|_| ())
 }
 

@@ -87,7 +87,7 @@ enum Task {
         #[arg(value_parser = checkers::names())]
         names: Vec<String>,
     },
-    /// Set up, build, and run every test
+    /// Set up, build, and run every test: under 20 minutes on two cores, 35 the first time
     Test {
         /// The long ones too
         #[arg(long)]

@@ -38,13 +38,38 @@ enum Probe {
     Static(&'static str),
 }
 
-const NEEDS: &[Need] = &[
+/// What the build needs.
+const BUILD: &[Need] = &[
     Need {
         package: "gcc",
         why: "links the libraries; compiles what mpicc compiles",
-        probe: Probe::Program("gcc"),
+        probe: Probe::Program("cc"),
     },
     Need { package: "libc6-dev", why: "the C headers", probe: Probe::Header("stdio.h") },
+    Need {
+        package: "libibverbs-dev",
+        why: "the headers of verbs, for InfiniBand and RoCE; programs run without the library",
+        probe: Probe::Header("infiniband/verbs.h"),
+    },
+    Need {
+        package: "librdmacm-dev",
+        why: "more of these headers, which the crate rdma-sys reads",
+        probe: Probe::Header("rdma/rdma_cma.h"),
+    },
+    Need {
+        package: "libclang-dev",
+        why: "reads these headers for that crate",
+        probe: Probe::Libclang,
+    },
+    Need {
+        package: "pkg-config",
+        why: "finds the headers of verbs; tests of the installed .pc files",
+        probe: Probe::Program("pkg-config"),
+    },
+];
+
+/// What programs, tests and their peers need besides.
+const NEEDS: &[Need] = &[
     Need { package: "g++", why: "compiles what mpicxx compiles", probe: Probe::Program("g++") },
     Need {
         package: "binutils",
@@ -65,26 +90,6 @@ const NEEDS: &[Need] = &[
         package: "nftables",
         why: "nft, for tests with firewalls between such hosts",
         probe: Probe::Program("nft"),
-    },
-    Need {
-        package: "libibverbs-dev",
-        why: "the headers of verbs, for InfiniBand and RoCE; programs run without the library",
-        probe: Probe::Header("infiniband/verbs.h"),
-    },
-    Need {
-        package: "librdmacm-dev",
-        why: "more of these headers, which the crate rdma-sys reads",
-        probe: Probe::Header("rdma/rdma_cma.h"),
-    },
-    Need {
-        package: "libclang-dev",
-        why: "reads these headers for that crate",
-        probe: Probe::Libclang,
-    },
-    Need {
-        package: "pkg-config",
-        why: "finds the headers of verbs; tests of the installed .pc files",
-        probe: Probe::Program("pkg-config"),
     },
     Need {
         package: "cmake",
@@ -149,8 +154,8 @@ impl Probe {
     }
 }
 
-/// Whether a folder of LLVM, as Debian names them or as `llvm-config` says, has the library and the headers
-/// that belong to it: some packages have the library alone.
+/// Whether a folder of LLVM, as Debian names them or as `llvm-config` says, or `/usr` itself, has the library and
+/// the headers that belong to it: some packages have the library alone.
 fn has_libclang() -> bool {
     let told = run::output(run::command("llvm-config").arg("--prefix"));
     let told = told.map(|prefix| PathBuf::from(prefix.trim()));
@@ -163,8 +168,9 @@ fn has_libclang() -> bool {
     };
     let mut folders = entries(Path::new("/usr/lib"));
     folders.retain(|path| named(path, "llvm-"));
-    folders.into_iter().chain(told).any(|folder| {
-        let library = entries(&folder.join("lib")).iter().any(|path| named(path, "libclang"));
+    folders.into_iter().chain(told).chain([PathBuf::from("/usr")]).any(|folder| {
+        let mut files = ["lib", "lib64"].into_iter().flat_map(|name| entries(&folder.join(name)));
+        let library = files.any(|path| named(&path, "libclang"));
         let versions = entries(&folder.join("lib/clang"));
         library && versions.iter().any(|version| version.join("include/stddef.h").exists())
     })
@@ -226,7 +232,19 @@ const EMULATED_HOST: &[Need] = &[
 
 /// Installs what is missing; says nothing when nothing is.
 pub(crate) fn setup(yes: bool) -> Result<()> {
-    meet(NEEDS, yes)
+    meet(BUILD.iter().chain(NEEDS), yes)
+}
+
+/// Whether everything is here that a build needs.
+///
+/// # Errors
+/// Names what is missing, since the compilers would only name the first of it, each in its own way.
+pub(crate) fn can_build() -> Result<()> {
+    let missing: Vec<&str> = missing(BUILD.iter()).iter().map(|need| need.package).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!("the build needs {}; `cargo xtask setup` installs it", missing.join(", "))
 }
 
 /// The C compiler for aarch64.
@@ -234,7 +252,7 @@ pub(crate) fn cross_compiler() -> Result<()> {
     if CROSS_COMPILER.iter().all(|need| need.probe.met()) {
         Ok(())
     } else {
-        meet(CROSS_COMPILER, false)
+        meet(CROSS_COMPILER.iter(), false)
     }
 }
 
@@ -243,12 +261,16 @@ pub(crate) fn emulated_host() -> Result<()> {
     if EMULATED_HOST.iter().all(|need| need.probe.met()) {
         Ok(())
     } else {
-        meet(EMULATED_HOST, false)
+        meet(EMULATED_HOST.iter(), false)
     }
 }
 
-fn meet(needs: &[Need], yes: bool) -> Result<()> {
-    let missing: Vec<&Need> = needs.iter().filter(|need| !need.probe.met()).collect();
+fn missing(needs: impl Iterator<Item = &'static Need>) -> Vec<&'static Need> {
+    needs.filter(|need| !need.probe.met()).collect()
+}
+
+fn meet(needs: impl Iterator<Item = &'static Need>, yes: bool) -> Result<()> {
+    let missing = missing(needs);
     if missing.is_empty() {
         println!("setup: everything is here");
         return Ok(());

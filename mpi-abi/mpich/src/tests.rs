@@ -62,6 +62,8 @@ fn what_is_no_handle_names_nothing() {
     assert_eq!(Mpich::comm_in(0x4c00_0405).raw(), 0x209, "a datatype is still recognised");
     assert_eq!(Mpich::file_in(0x1234 as *mut c_void).raw(), FOREIGN_HANDLE);
     assert_eq!(Mpich::datatype_in(0x4c00_0999).raw(), FOREIGN_HANDLE);
+    let unused = CommHandle::new(77, 1);
+    assert_eq!(Mpich::handle_number(unused.raw()), Mpich::comm_out(unused) as u32 as usize);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use mpi_core::always::Always;
 use mpi_core::attributes::Convention;
+use mpi_core::constants::Special;
 use mpi_core::errhandler::Target;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{
@@ -244,11 +245,14 @@ pub fn session_call_errhandler(
     errorcode: ErrorClass,
 ) -> Result<()> {
     let Some(hearer) = failure::session_of(cx.always, session) else {
-        let what = match session.is_null() {
-            true => "is MPI_SESSION_NULL".to_owned(),
-            false => format!("is {:#x}, which names no session", session.raw()),
-        };
-        return Err(Error::param(ErrorClass::SESSION, "session", what));
+        let class = ErrorClass::SESSION;
+        return Err(match session.is_null() {
+            true => Error::param(class, "session", "is MPI_SESSION_NULL"),
+            false => {
+                let value = Special::Handle(session.raw());
+                Error::special(class, "session", value, ", which names no session")
+            }
+        });
     };
     let (line, code) = raised(cx.procedure, cx.face, errorcode);
     failure::handle_any_time(cx, hearer, code, &line);

@@ -48,7 +48,8 @@ pub unsafe fn send<F: Face, W: Way>(
     if !device::is_known(buf) {
         return false;
     }
-    // Made twice, so that the first, of which no reference is taken, never lies in memory.
+    // Made twice: `send_fast` is inlined and keeps the first in registers; `send_eager_now` is not, and needs one in
+    // memory.
     entry.messages().send_fast(&message::<F>(buf, count, datatype, dest, tag, comm))
         || entry.messages().send_eager_now(&message::<F>(buf, count, datatype, dest, tag, comm))
 }

@@ -113,7 +113,7 @@ names! {
         SharedMemory = "shared_memory",
         /// Over the segment, each process reducing its share of the elements.
         SharedMemoryShares = "shared_memory_shares",
-        /// Within each node, and across nodes by one process of each.
+        /// Within each node, or each last-level cache, and across them by one process of each.
         Nodes = "nodes",
     }
 }

@@ -577,7 +577,7 @@ fn check_not_null(
         return Err(Error::param(
             ErrorClass::BUFFER,
             param,
-            format!("is NULL, but there are {count} elements"),
+            format!("is NULL, but count is {count}"),
         ));
     }
     Ok(())

@@ -231,7 +231,13 @@ impl Comm {
             1 => "only rank 0".to_owned(),
             size => format!("ranks 0 to {}", size - 1),
         };
-        Error::special(class, param, Special::Rank(rank), format!(", but {name} has {ranks}"))
+        let error =
+            Error::special(class, param, Special::Rank(rank), format!(", but {name} has {ranks}"));
+        // Mostly the program was started without mpirun.
+        match self.targets().size() == 1 && *self.name == *b"MPI_COMM_WORLD" {
+            true => error.hint("Start the program by mpirun -n N."),
+            false => error,
+        }
     }
 
     /// `MPI_Comm_compare` (§7.4.1) of two different handles.
@@ -275,4 +281,19 @@ pub(crate) fn hashed(job: &str, purpose: &[u8], number: u64) -> u64 {
     hasher.update(&number.to_le_bytes());
     let hash = hasher.finalize();
     u64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i])) & !1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_of_one_has_perhaps_not_been_started_by_mpirun() {
+        let advice = |size, name| {
+            let comm = Comm::new(0, Group::range(PeerId(0), size), 0).named(name);
+            comm.target(7, "dest").unwrap_err().advice().to_owned()
+        };
+        assert_eq!(advice(1, "MPI_COMM_WORLD"), "Start the program by mpirun -n N.");
+        assert_eq!([advice(2, "MPI_COMM_WORLD"), advice(1, "grid")], ["", ""]);
+    }
 }

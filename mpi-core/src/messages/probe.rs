@@ -72,7 +72,8 @@ impl<P: Port> Messages<'_, P> {
             {
                 let Pattern { context, source, tag, .. } = *pattern;
                 let wanted = Envelope { context, source, tag };
-                let here = process.vci.matcher.unexpected().map(|(envelope, _)| envelope);
+                let here = process.vci.matcher.unexpected();
+                let here = here.map(|(envelope, arrived)| (envelope, arrived.peer));
                 lost = Some(lost_source(here, wanted, peer, &why));
             }
             lost.is_some()

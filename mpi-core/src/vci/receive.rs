@@ -71,7 +71,8 @@ impl Vci {
             && let Some(why) = self.peer(peer).down().cloned()
         {
             let wanted = Envelope { context, source, tag };
-            let here = self.matcher.unexpected().map(|(envelope, _)| envelope);
+            let here =
+                self.matcher.unexpected().map(|(envelope, arrived)| (envelope, arrived.peer));
             return Err(lost_source(here, wanted, peer, &why));
         }
         self.post(unpacker, pattern, owner, comm)

@@ -27,7 +27,7 @@ const BESIDES: &[&str] = &[
 ];
 /// Files whose numbers are no tuning, and what they are: processes must agree on them.
 const FORMATS: &[(&str, &str)] = &[
-    ("mpi-core/src/collectives/node/member.rs", "fields of words that processes tell each other"),
+    ("mpi-core/src/collectives/node/open.rs", "fields of words that processes tell each other"),
     ("mpi-core/src/expected.rs", "bits of a header's words"),
     ("mpi-core/src/p2p/rendezvous.rs", "the version and the bytes of a payload"),
     ("transports/src/segment/layout.rs", "where what lies in a part"),

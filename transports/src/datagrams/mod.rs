@@ -7,7 +7,7 @@
 //! judged here, since a rank that computes is silent too: where it lasts, datagrams go through a tunnel
 //! (`tunnel`), and the network that carries them finds out whether anybody is there.
 //!
-//! In: [`Transport`]'s calls and what peers send. Out: [`mpi_core::port::Sink`]'s calls.
+//! In: [`mpi_core::port::Transport`]'s calls and what peers send. Out: [`mpi_core::port::Sink`]'s calls.
 
 mod batch;
 mod carrier;

@@ -170,7 +170,8 @@ impl Link {
         Ok(())
     }
 
-    /// Takes over a large message: its memory belongs to the link until [`Listener::sent`] with `token`.
+    /// Takes over a large message: its memory belongs to the link until
+    /// [`Listener::sent`](super::Listener::sent) with `token`.
     pub fn push_message(&mut self, header: &Header, source: Packer, token: Token) {
         self.outgoing.push_message(header, source, token);
     }
@@ -196,7 +197,7 @@ impl Link {
     }
 
     /// Whether the peer has left: it had everything that it wanted, and nothing is sent to it any more. Frames for
-    /// it are dropped; what it does not have of messages is never [`Listener::sent`].
+    /// it are dropped; what it does not have of messages is never [`Listener::sent`](super::Listener::sent).
     pub fn peer_has_left(&self) -> bool {
         self.peer_left
     }

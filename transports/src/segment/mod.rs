@@ -109,10 +109,10 @@ impl Segment {
     /// Says whether ranks share processors.
     pub fn set_oversubscribed(&mut self, oversubscribed: bool) {
         self.oversubscribed = oversubscribed;
-        self.public.narrow(oversubscribed);
-        self.private.iter_mut().for_each(|stream| stream.narrow(oversubscribed));
+        self.public.set_oversubscribed(oversubscribed);
+        self.private.iter_mut().for_each(|stream| stream.set_oversubscribed(oversubscribed));
         let inbound = self.from_public.iter_mut().chain(&mut self.from_private);
-        inbound.for_each(|stream| stream.narrow(oversubscribed));
+        inbound.for_each(|stream| stream.set_oversubscribed(oversubscribed));
     }
 
     /// Says of which file the own part is a part.

@@ -16,7 +16,7 @@ impl Contacts {
     #[inline]
     pub(in crate::shm) fn wake(&mut self, peer: PeerId) {
         if let Some(word) = self.peers[peer.0 as usize].sleeps() {
-            self.ring(peer, word);
+            self.wake_sleeper(peer, word);
         }
     }
 
@@ -24,7 +24,7 @@ impl Contacts {
     /// well, or of this process, many of whose bells have not been heard yet: then it is rung again later.
     #[cold]
     #[inline(never)]
-    pub(in crate::shm) fn ring(&mut self, peer: PeerId, word: u32) {
+    pub(in crate::shm) fn wake_sleeper(&mut self, peer: PeerId, word: u32) {
         let to = &mut self.peers[peer.0 as usize];
         let (Some(name), Some(socket)) = (to.name, &self.socket) else { return };
         let before = std::mem::replace(&mut to.rung, word);

@@ -2,16 +2,16 @@
 //!
 //! Each process has one arena, a memfd that peers map at first contact: inbound lanes (see `lane`), which peers write,
 //! and outgoing buffers, which peers read. A message of up to 40 bytes is one cache line written into the receiver's
-//! lane, one of up to 128 takes one or two more beside it; a longer eager one puts its body into a slot of the sender
-//! and names it in the cell, or passes through the sender's ring fragment by fragment (`stream`); a rendezvous is
-//! fetched by the receiver (`pull`), or goes through the ring too, both sides copying at the same time (`bulk`),
-//! whichever is cheaper here (`protocol`). Memory that the library allocates for programs lies in the arena and is read
-//! in place (VIA over SISCI).
+//! lane, one of up to 128 takes one or two more beside it; a longer eager one puts its body into the exchange buffer of
+//! the pair if this side holds it, else into a slot of the sender, and names it in the cell, or passes through the
+//! sender's ring fragment by fragment (`stream`); a rendezvous is fetched by the receiver (`pull`), or goes through
+//! exchange buffer or ring too, both sides copying at the same time (`bulk`), whichever is cheaper here (`protocol`).
+//! Memory that the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
 //!
 //! Two processes meet through the kernel's list of descriptors (`connect`) or over a datagram socket
 //! (`meet`); they are on one node when that worked.
 //!
-//! In: [`Transport`]'s calls and what peers write. Out: [`mpi_core::port::Sink`]'s calls.
+//! In: [`mpi_core::port::Transport`]'s calls and what peers write. Out: [`mpi_core::port::Sink`]'s calls.
 
 mod arena;
 mod attach;
@@ -82,9 +82,9 @@ pub struct ShmCounters {
     pub bytes_in_place: u64,
     /// Bytes copied by the kernel out of a peer's address space.
     pub bytes_cross_memory: u64,
-    /// Bytes of eager messages that arrived through the ring of their sender.
+    /// Bytes of eager messages that arrived through rings and exchange buffers.
     pub bytes_eager: u64,
-    /// Bytes of rendezvous that arrived through the ring of their sender.
+    /// Bytes of rendezvous that arrived through rings and exchange buffers.
     pub bytes_pipelined: u64,
     /// Datagrams from strangers.
     pub strangers: u64,
@@ -124,7 +124,7 @@ pub(crate) struct Contacts {
     strays: Vec<Stray>,
     by_rank: HashMap<u32, PeerId>,
     /// Peers, with their ranks, that have neither been met nor sent a hello.
-    strangers: Vec<(u32, PeerId)>,
+    unmet: Vec<(u32, PeerId)>,
     wanted: Vec<PeerId>,
     /// Peers whose hello is awaited.
     greeted: u32,
@@ -307,7 +307,7 @@ impl Contacts {
             outbox: VecDeque::new(),
             strays: Vec::new(),
             by_rank: HashMap::new(),
-            strangers: Vec::new(),
+            unmet: Vec::new(),
             wanted: Vec::new(),
             greeted: 0,
             all_fence: true,

@@ -27,7 +27,7 @@ pub(crate) struct Message {
     pub bytes: u64,
     /// Where the other end's caches are.
     pub class: Class,
-    /// Both ends run on one processor in turn.
+    /// There are more ranks on the node than processors.
     pub oversubscribed: bool,
     /// It goes to one run of memory.
     pub one_run: bool,
@@ -60,23 +60,23 @@ pub(crate) fn cheapest(profile: &Profile, message: &Message) -> Protocol {
     bids.min_by_key(|(cost, _)| *cost).map_or(Protocol::Ring, |(_, way)| way)
 }
 
-/// What each protocol bids on this machine, a line for each class of peer, for reports.
+/// What each protocol bids on this machine, a line for each kind of peer, for reports.
 pub fn bids() -> Vec<String> {
     let profile = Profile::of_this_machine();
-    let classes = [
-        ("on the same processor", Class::SameCore),
-        ("with the same last-level cache", Class::SameCache),
-        ("with another last-level cache", Class::OtherCache),
+    let peers = [
+        ("where ranks share processors", Class::SameCache, true),
+        ("with the same last-level cache", Class::SameCache, false),
+        ("with another last-level cache", Class::OtherCache, false),
     ];
-    classes.into_iter().map(|(whom, class)| bids_for(profile, whom, class)).collect()
+    peers.into_iter().map(|peer| bids_for(profile, peer)).collect()
 }
 
-fn bids_for(profile: &Profile, whom: &str, class: Class) -> String {
+fn bids_for(profile: &Profile, (whom, class, oversubscribed): (&str, Class, bool)) -> String {
     let of_length = |kibibytes: u64| {
         let message = Message {
             bytes: kibibytes << 10,
             class,
-            oversubscribed: class == Class::SameCore,
+            oversubscribed,
             one_run: true,
             readable: true,
         };
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn an_end_that_shares_its_processor_copies_twice_as_long() {
         let kernel = Profile { cross_memory: Some(2500), ..PROFILE };
-        let shared = Message { oversubscribed: true, class: Class::SameCore, ..MESSAGE };
+        let shared = Message { oversubscribed: true, ..MESSAGE };
         assert_eq!(cheapest(&kernel, &MESSAGE), Protocol::Ring);
         assert_eq!(cheapest(&kernel, &shared), Protocol::CrossMemory);
     }
@@ -140,12 +140,11 @@ mod tests {
 
     #[test]
     fn a_line_of_bids_says_what_is_taken() {
-        let line = bids_for(&PROFILE, "here", Class::SameCore);
+        let line = bids_for(&PROFILE, ("here", Class::SameCache, true));
         assert!(line.starts_with("costs to a peer here: 16 KiB ring 0.8 µs"), "{line}");
         let forbidden = Profile { cross_memory: None, ..PROFILE };
-        assert!(
-            bids_for(&forbidden, "here", Class::SameCache).contains("copy not permitted: ring")
-        );
+        let line = bids_for(&forbidden, ("here", Class::SameCache, false));
+        assert!(line.contains("copy not permitted: ring"), "{line}");
         assert_eq!(bids().len(), 3);
     }
 }

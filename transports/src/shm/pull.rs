@@ -60,7 +60,7 @@ impl Shm {
         }
         let one_run = to.as_contiguous().is_some_and(|(_, room)| room >= len);
         match address != 0 && self.is_fetched(peer, len, one_run) {
-            true => self.pull_alone(peer, address, len, to),
+            true => self.pull_by_kernel(peer, address, len, to),
             false => Pulled::Unavailable,
         }
     }
@@ -90,7 +90,7 @@ impl Shm {
     }
 
     /// Has the kernel copy bytes out of the memory of `peer`.
-    pub(super) fn pull_alone(
+    pub(super) fn pull_by_kernel(
         &mut self,
         peer: PeerId,
         from: u64,

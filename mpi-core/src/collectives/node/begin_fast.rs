@@ -71,6 +71,6 @@ impl<P: Port> AtSegment<'_, P> {
     pub(super) fn leave_read(&mut self, message: Incoming, wait_for: WaitFor) {
         let left = self.left();
         left.receive(message);
-        left.come_short(matches!(wait_for, WaitFor::Each(_)));
+        left.expect_one_fragment_each(matches!(wait_for, WaitFor::Each(_)));
     }
 }

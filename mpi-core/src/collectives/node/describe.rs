@@ -18,7 +18,7 @@ use crate::node_memory::{Audience, NodeMemory, Source};
 use crate::port::Port;
 
 /// The root that gives something to all in this operation: all members must think alike of that (see
-/// [`gives`](AtBoard::gives)), whichever way each of them goes.
+/// [`gives`](AtSegment::gives)), whichever way each of them goes.
 fn giver(problem: &Problem) -> Option<u32> {
     match problem {
         Problem::Bcast { root, .. }
@@ -136,8 +136,8 @@ impl<P: Port> Description<'_, '_, P> {
             };
             self.transfer.receive(message.past_caches(past));
         }
-        let short = self.at.member.oversubscribed && self.come_short(recv);
-        self.transfer.come_short(short);
+        let expect = self.at.member.oversubscribed && self.are_one_fragment_each(recv);
+        self.transfer.expect_one_fragment_each(expect);
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl<P: Port> Description<'_, '_, P> {
     }
 
     /// Whether all blocks from others may be one fragment each that nobody fetches.
-    fn come_short(&mut self, blocks: &Places) -> bool {
+    fn are_one_fragment_each(&mut self, blocks: &Places) -> bool {
         let to = Audience::One(self.at.member.neighbour());
         let lens = (0..self.at.member.size as usize).filter_map(|rank| blocks.get(rank));
         lens.map(|place| place.bytes() as u64).all(|len| {
@@ -196,6 +196,6 @@ impl<P: Port> Description<'_, '_, P> {
         for rank in self.at.member.others() {
             self.transfer.receive(Incoming::signal(Source::Public(rank)));
         }
-        self.transfer.come_short(true);
+        self.transfer.expect_one_fragment_each(true);
     }
 }

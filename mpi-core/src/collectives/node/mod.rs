@@ -7,11 +7,12 @@
 //! the fewest turns: who is given the processor finds what all before it have written, and writes what all after it
 //! need.
 //!
-//! `member` gets a communicator its segment, and `work` waits. `message` moves one message, in fragments or, if it is
-//! long, from where it is `exposed`; `fold` carries out a `task`: it reduces, `operand` by `operand`. A `transfer` is
-//! all that one process does in a call. `describe` says what that is, `reduce` where it reduces, and `across` which
-//! operands two ranks show each other. `run` runs a description to its end; `pending` begins one, and keeps the queue
-//! of those that are under way.
+//! `open` gets a communicator its segment, `member` is a process's place there, and `work` waits. `message` moves one
+//! message, in fragments or, if it is long, from where it is `exposed`; `fold` carries out a `task`: it reduces,
+//! `operand` by `operand`. A `transfer` is all that one process does in a call. `describe` says what that is, `reduce`
+//! where it reduces, and `across` which operands two ranks show each other; `pattern`, who writes to whom, as far as
+//! caches care. `run` runs a description to its end; `pending` begins one, and keeps the queue of those that are under
+//! way.
 //!
 //! What is not a transfer: a barrier after which one process goes on first (`wake_order`), and the fast path of small
 //! blocking calls (`fast`, with `fold_short`) and of those that begin (`begin_fast`).
@@ -29,6 +30,7 @@ mod fold;
 mod fold_short;
 mod member;
 mod message;
+mod open;
 mod operand;
 mod pattern;
 mod pending;

@@ -29,7 +29,7 @@ pub(super) struct Transfer {
     /// The reduction begins when everything has gone out, whose memory it overwrites.
     folds_last: bool,
     /// What comes in is one fragment from each member.
-    short: bool,
+    one_fragment_each: bool,
 }
 
 impl Transfer {
@@ -61,9 +61,9 @@ impl Transfer {
         UserBuffer(self.kept.as_mut_ptr())
     }
 
-    /// See [`Transfer::short`].
-    pub(super) fn come_short(&mut self, short: bool) {
-        self.short = short;
+    /// See [`Transfer::one_fragment_each`].
+    pub(super) fn expect_one_fragment_each(&mut self, expect: bool) {
+        self.one_fragment_each = expect;
     }
 
     /// See [`Transfer::folds_last`].
@@ -209,7 +209,7 @@ impl Transfer {
     pub(super) fn begin_anew(&mut self) {
         self.swaps = false;
         self.folds_last = false;
-        self.short = false;
+        self.one_fragment_each = false;
     }
 
     /// How much of a message may be taken in: what goes to its rank is read from the same memory.
@@ -274,8 +274,8 @@ impl<P: Port> Work<P> for Transfer {
     fn wait_for(&self) -> WaitFor {
         let takes_one = self.ins.len() == 1 && self.outs.is_empty();
         match self.ins.first().map(|incoming| incoming.from) {
-            Some(Source::Public(_)) if self.short => WaitFor::Each(Source::Public),
-            Some(Source::Private(_)) if self.short => WaitFor::Each(Source::Private),
+            Some(Source::Public(_)) if self.one_fragment_each => WaitFor::Each(Source::Public),
+            Some(Source::Private(_)) if self.one_fragment_each => WaitFor::Each(Source::Private),
             Some(_) if takes_one && self.fold.is_none() => WaitFor::Root,
             _ => WaitFor::Answer,
         }

@@ -32,7 +32,7 @@ impl Inbound {
     /// A reading end, which counts at `counter`.
     ///
     /// # Safety
-    /// As [`Outbound::new`]; nobody else writes the counter.
+    /// As [`Outbound::new`](super::outbound::Outbound::new); nobody else writes the counter.
     pub(in crate::segment) unsafe fn new(
         cells: Cells,
         body: *const u8,
@@ -52,8 +52,8 @@ impl Inbound {
         }
     }
 
-    /// Leaves all pages to be found one by one.
-    pub(in crate::segment) fn narrow(&mut self, oversubscribed: bool) {
+    /// Says whether ranks share processors: then pages are found one by one.
+    pub(in crate::segment) fn set_oversubscribed(&mut self, oversubscribed: bool) {
         self.known = if oversubscribed { self.room.all } else { ROUND_MAPPED_BYTES };
     }
 

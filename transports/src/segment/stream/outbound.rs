@@ -49,9 +49,9 @@ impl Outbound {
     }
 
     /// Says whether ranks share processors.
-    pub(in crate::segment) fn narrow(&mut self, oversubscribed: bool) {
-        self.bodies.pages.narrow(oversubscribed);
-        self.readers.narrow(oversubscribed);
+    pub(in crate::segment) fn set_oversubscribed(&mut self, oversubscribed: bool) {
+        self.bodies.pages.set_oversubscribed(oversubscribed);
+        self.readers.set_oversubscribed(oversubscribed);
     }
 
     /// Says of which file the room for bodies is a part.

@@ -38,9 +38,9 @@ impl Pages {
         }
     }
 
-    /// Lets long bodies go round in half the room at most: the next rank on a shared processor finds more in its
-    /// caches.
-    pub(super) fn narrow(&mut self, oversubscribed: bool) {
+    /// Says whether ranks share processors: then long bodies go round in half the room at most, and the next rank on
+    /// a processor finds more in its caches.
+    pub(super) fn set_oversubscribed(&mut self, oversubscribed: bool) {
         let usual = self.usual as u64;
         self.oversubscribed = oversubscribed;
         self.working_set = if oversubscribed {
@@ -109,7 +109,7 @@ mod tests {
     fn long_bodies_go_round_in_their_share_of_the_caches_where_ranks_share_processors() {
         let mut pages = Pages::new(1 << 20);
         let (long, short) = (16 << 10, 1000);
-        pages.narrow(true);
+        pages.set_oversubscribed(true);
         let short_rounds = [100_000, ROUND_SHORT_BYTES, ROUND_SHORT_BYTES + 1];
         let at_first = short_rounds.map(|round| pages.window(long, round));
         assert_eq!(at_first, [100_000, ROUND_SHORT_BYTES, 32 << 10]);
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(pages.window(200_000, 100_000), 200_000);
         assert_eq!(pages.window(long, 1 << 21), 512 << 10, "half of the room is the most");
         assert_eq!(pages.window(short, 5000), 8192);
-        pages.narrow(false);
+        pages.set_oversubscribed(false);
         assert!(pages.stream(long) && !pages.stream(short));
         while pages.working_set.grow() {}
         assert_eq!(pages.window(long, 100_000), 1 << 20);

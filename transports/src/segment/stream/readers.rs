@@ -81,7 +81,7 @@ impl Readers {
     }
 
     /// Says whether ranks share processors.
-    pub(super) fn narrow(&mut self, oversubscribed: bool) {
+    pub(super) fn set_oversubscribed(&mut self, oversubscribed: bool) {
         self.oversubscribed = oversubscribed;
     }
 

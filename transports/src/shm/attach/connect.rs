@@ -99,15 +99,15 @@ impl Contacts {
 
     /// Whether a peer that has not been met has asked for a connection.
     pub(in crate::shm) fn has_connect_request(&self) -> bool {
-        self.strangers.iter().any(|(rank, _)| self.arena.has_connect_request(*rank))
+        self.unmet.iter().any(|(rank, _)| self.arena.has_connect_request(*rank))
     }
 
     /// Goes to those who have asked for a connection, once. Who cannot be entered is sent a hello.
     pub(in crate::shm) fn answer_connect_requests(&mut self) {
-        if self.strangers.is_empty() {
+        if self.unmet.is_empty() {
             return;
         }
-        let come = self.strangers.extract_if(.., |(rank, _)| self.arena.has_connect_request(*rank));
+        let come = self.unmet.extract_if(.., |(rank, _)| self.arena.has_connect_request(*rank));
         let come: Vec<(u32, PeerId)> = come.collect();
         for (_, peer) in come {
             self.approach(peer);

@@ -26,7 +26,7 @@ impl Contacts {
         let has_left = to.has_left();
         self.greeted -= u32::from(to.state == State::Greeted);
         to.state = State::Down;
-        self.strangers.retain(|(_, stranger)| *stranger != peer);
+        self.unmet.retain(|(_, unmet)| *unmet != peer);
         to.writer = Writer::closed();
         to.bulk_out.clear();
         to.held.give_all_back(&mut self.slots, &mut self.ring);

@@ -45,7 +45,7 @@ impl Contacts {
             return self.lose(peer, "it belongs to another job");
         }
         self.by_rank.insert(name.rank, peer);
-        self.strangers.push((name.rank, peer));
+        self.unmet.push((name.rank, peer));
         if let Some(at) = self.strays.iter().position(|stray| stray.hello.rank == name.rank) {
             let Stray { hello, remote, pid } = self.strays.swap_remove(at);
             match remote {
@@ -87,7 +87,7 @@ impl Contacts {
 
     /// Meets all peers, as far as that needs no help of theirs.
     pub(crate) fn meet_all(&mut self) {
-        for (_, peer) in std::mem::take(&mut self.strangers) {
+        for (_, peer) in std::mem::take(&mut self.unmet) {
             self.approach(peer);
         }
     }
@@ -141,7 +141,7 @@ impl Contacts {
         if to.state != State::Down {
             to.state = State::Greeted;
             self.greeted += 1;
-            self.strangers.retain(|(_, stranger)| *stranger != peer);
+            self.unmet.retain(|(_, unmet)| *unmet != peer);
         }
         self.look_soon();
     }
@@ -347,7 +347,7 @@ impl Contacts {
             Err(error) => return self.lose(peer, &cannot_be_mapped(&error)),
         };
         self.wanted.retain(|wanted| *wanted != peer);
-        self.strangers.retain(|(_, stranger)| *stranger != peer);
+        self.unmet.retain(|(_, unmet)| *unmet != peer);
         let known = &mut self.peers[peer.0 as usize];
         known.name = Some(hello.from);
         known.writer = writer;

@@ -262,7 +262,7 @@ impl NodeMemory for Shm {
         let fetched = exposed.and_then(|exposed| {
             let len = exposed.len.min(into.remaining());
             let moved = self.pull_in_place(writer, exposed.at, len, past, into)
-                || self.pull_alone(writer, exposed.at.address, len, into) == Pulled::Done;
+                || self.pull_by_kernel(writer, exposed.at.address, len, into) == Pulled::Done;
             moved.then_some(len)
         });
         if fetched.is_none()
@@ -285,7 +285,7 @@ impl NodeMemory for Shm {
         let (writer, wanted) = (on.member(from.rank()), into.remaining());
         let fetched = exposed.part(at, wanted).is_some_and(|at| {
             self.pull_in_place(writer, at, wanted, false, into)
-                || self.pull_alone(writer, at.address, wanted, into) == Pulled::Done
+                || self.pull_by_kernel(writer, at.address, wanted, into) == Pulled::Done
         });
         if !fetched && let Some(on) = self.segments.get(segment) {
             on.refuse(from);

@@ -112,8 +112,8 @@ impl Shm {
         let mut len = usize::from(header.inline_len);
         let differs = expected.differs(&words.header);
         let taken = if differs | words.class_bits() == 0 && len <= INLINE_BYTES {
-            // An answer often goes back at once. Earlier it would come back to the peer, which
-            // looks there while it waits, before it is written.
+            // An answer often goes back at once. Claim its cell now and not before: while the peer waits for it, it
+            // polls that line, and would take it back before it is written.
             from.writer.claim();
             from.reader.expect_beside(0);
             // SAFETY: the cell has `INLINE_BYTES` bytes behind its header; as for `small_body`.

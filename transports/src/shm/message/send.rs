@@ -76,7 +76,7 @@ impl Shm {
             to.writer.write(Class::Inline, ride, words, &gather_bytes(bytes));
         }
         if let Some(word) = to.sleeps() {
-            self.contacts.ring(peer, word);
+            self.contacts.wake_sleeper(peer, word);
         }
         true
     }
@@ -110,7 +110,7 @@ impl Shm {
         let ride = to.reader.ride();
         to.writer.write(Class::Inline, ride, words, &gather_packed(packer));
         if let Some(word) = to.sleeps() {
-            self.contacts.ring(peer, word);
+            self.contacts.wake_sleeper(peer, word);
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Shm {
             unsafe { body.copy_small_to(at) };
             to.writer.write(Class::Beside, to.reader.ride(), words, &[len]);
             if let Some(word) = to.sleeps() {
-                self.contacts.ring(peer, word);
+                self.contacts.wake_sleeper(peer, word);
             }
             return true;
         }
@@ -161,7 +161,7 @@ impl Shm {
         };
         to.writer.write(Class::Body, to.reader.ride(), words, &[offset, len]);
         if let Some(word) = to.sleeps() {
-            self.contacts.ring(peer, word);
+            self.contacts.wake_sleeper(peer, word);
         }
         true
     }

@@ -45,13 +45,13 @@ pub(super) static SILENCE: Cell = Cell([const { AtomicU64::new(0) }; CELL_WORDS]
 pub enum Class {
     /// A frame of the core with its body in the cell.
     Inline = 0,
-    /// A frame of the core with its body in a slot of the sender, or whole in its ring.
+    /// A frame of the core with its body in the exchange buffer, or in a slot or, whole, in the ring of the sender.
     Body = 1,
     /// The begin of a bulk transfer.
     Begin = 2,
-    /// A fragment of a bulk transfer, in a chunk of the sender.
+    /// A fragment of a bulk transfer, in the exchange buffer or the ring of the sender.
     Chunk = 3,
-    /// The begin of an eager message that lies in the ring of the sender, fragment by fragment.
+    /// The begin of an eager message that lies in the exchange buffer or the ring of the sender, fragment by fragment.
     Stream = 4,
     /// The next fragment of it.
     Fragment = 5,

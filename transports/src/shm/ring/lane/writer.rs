@@ -108,8 +108,8 @@ impl Writer {
         self.consumed
     }
 
-    /// Writes a frame, if [`Writer::has_room`] said so: `first` is the first header word with
-    /// its transport bits clear, `ride` the count to ride back.
+    /// Writes a frame, if [`Writer::has_room`] said so: `header` is the core's three words, of which the low 16 bits
+    /// of the first are replaced; `ride` is the count to ride back.
     #[inline(always)]
     pub fn write(&mut self, class: Class, ride: u8, header: [u64; 3], payload: &[u64]) {
         debug_assert!(self.has_room() && payload.len() <= PAYLOAD_WORDS);
