@@ -7,7 +7,6 @@ pub(crate) mod only;
 
 use mpi_core::coll::menu::Collective;
 use mpi_core::collectives::calls::{Prepared, Typed, Types, Varied};
-use mpi_core::collectives::calls::{Prepared, Typed, Types, Varied};
 use mpi_core::handle::{DatatypeHandle, OpHandle};
 use testsuite::sim::SimEntry;
 
