@@ -142,22 +142,23 @@ pub trait Sharer: Shared {
     fn leave_sleepers(&mut self) {
         self.wake_sleepers();
         let rung = self.was_rung();
-        let late = self.oversleeps();
         let Some(threads) = self.threads() else { return };
+        threads.unannounced |= rung;
         if threads.is_one_awake() {
             return;
         }
-        if late && let Some(first) = threads.asleep.first_mut() {
-            first.woken = true;
-            first.bed.wake();
-            return;
-        }
-        let mut anew = std::mem::take(&mut threads.unannounced) || rung;
+        let mut anew = std::mem::take(&mut threads.unannounced);
         while anew {
             self.announce();
             self.take_in();
             self.wake_sleepers();
             anew = self.was_rung();
+        }
+        let late = self.oversleeps();
+        let threads = self.threads().filter(|threads| late && !threads.is_one_awake());
+        if let Some(first) = threads.and_then(|threads| threads.asleep.first_mut()) {
+            first.woken = true;
+            first.bed.wake();
         }
     }
 
