@@ -121,7 +121,10 @@ impl<P: Port> Process<P> {
         let goes_on = |request: &Request| {
             let moves = !matches!(
                 request.operation,
-                Operation::Persistent(_) | Operation::Both { .. } | Operation::Generalized(_)
+                Operation::Persistent(_)
+                    | Operation::Partitioned(_)
+                    | Operation::Both { .. }
+                    | Operation::Generalized(_)
             );
             moves && !request.complete
         };

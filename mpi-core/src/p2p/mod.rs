@@ -4,7 +4,8 @@
 //! fast path of small messages past both, [`expected`] what it takes, [`ahead`] what it does while nothing
 //! comes, [`probe`] looks, [`exchange`] does both at once,
 //! [`rendezvous`] is the handshake of large messages, [`credit`] bounds unexpected data,
-//! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
+//! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again, and
+//! [`partitioned`] sends parts of a message as they become ready.
 
 mod ahead;
 pub mod buffered;
@@ -14,6 +15,7 @@ pub mod exchange;
 pub mod expected;
 mod fast;
 mod fetch;
+pub mod partitioned;
 pub mod persistent;
 pub mod probe;
 pub mod receive;
@@ -27,6 +29,7 @@ use crate::entry::Entry;
 use crate::error::ErrorClass;
 use crate::handle::{CommHandle, DatatypeHandle, MessageHandle};
 use crate::port::{PeerId, Port};
+use partitioned::Channel;
 use rendezvous::Rts;
 
 /// `MPI_MESSAGE_NO_PROC`.
@@ -105,6 +108,8 @@ pub(crate) enum Content {
     Announced(Rts),
     /// Nothing: its sender failed with this class.
     Failed(ErrorClass),
+    /// Nothing: it tells where the partitions of a send are to be received.
+    Channel(Channel),
 }
 
 impl Arrived {
@@ -113,7 +118,7 @@ impl Arrived {
         match &self.content {
             Content::Whole(bytes) => bytes.len() as u64,
             Content::Announced(rts) => rts.len,
-            Content::Failed(_) => 0,
+            Content::Failed(_) | Content::Channel(_) => 0,
         }
     }
 }

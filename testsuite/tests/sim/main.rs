@@ -11,6 +11,7 @@ mod leftovers;
 mod nodes;
 mod nonblocking;
 mod p2p;
+mod partitioned;
 mod persistent;
 mod severed;
 mod thousand;
