@@ -41,10 +41,6 @@ fn about(procedure: Procedure) -> (&'static str, &'static str) {
             "Let the program use messages instead of one-sided communication, or within a node \
              MPI_Win_allocate_shared.",
         ),
-        PsendInit | PrecvInit | Pready | PreadyRange | PreadyList | Parrived => (
-            "partitioned communication is not implemented yet",
-            "MPI_Send_init and MPI_Recv_init, once for each partition, do the same.",
-        ),
         RegisterDatarep => (
             "data representations of the program's own are not implemented yet",
             "The representations native, internal and external32 are there.",

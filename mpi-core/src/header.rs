@@ -42,6 +42,8 @@ pub enum FrameKind {
     Cancel = 8,
     /// The receiver has dropped an announced message, as its sender wished.
     Cancelled = 9,
+    /// Where the partitions of a send are to be received (MPI-5.0 chapter 4).
+    Channel = 10,
 }
 
 impl FrameKind {
@@ -57,14 +59,15 @@ impl FrameKind {
             7 => FrameKind::Failed,
             8 => FrameKind::Cancel,
             9 => FrameKind::Cancelled,
+            10 => FrameKind::Channel,
             _ => return None,
         })
     }
 
     /// Whether frames of this kind are numbered in order.
     pub fn is_message(self) -> bool {
-        use FrameKind::{Cancel, Eager, Failed, Rts};
-        matches!(self, Eager | Rts | Failed | Cancel)
+        use FrameKind::{Cancel, Channel, Eager, Failed, Rts};
+        matches!(self, Eager | Rts | Failed | Cancel | Channel)
     }
 }
 

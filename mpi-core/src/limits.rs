@@ -18,3 +18,6 @@ pub const ROLL_CALL_NAME: usize = 24;
 pub const SHADOWS_MAX: u32 = 64;
 /// Elements that a message of the fast path may have: a number times the bytes of an element then fits its type.
 pub const FAST_ELEMENTS_MAX: u64 = 1 << 48;
+/// Messages that carry one round of a partitioned send: they are counted in memory at both ends, whatever number of
+/// partitions the other end names.
+pub const CHUNKS_MAX: u32 = 1 << 16;

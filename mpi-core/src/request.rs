@@ -11,6 +11,7 @@ use std::rc::Rc;
 use crate::coll::prepared::PersistentCollective;
 use crate::error::Error;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle, RequestKind};
+use crate::p2p::partitioned::{Plan, Round};
 use crate::p2p::rendezvous::Rts;
 use crate::p2p::{Arrived, Message, Mode};
 use crate::port::{Offer, PeerId};
@@ -40,6 +41,18 @@ pub(crate) enum Owner {
         bytes: u64,
         /// Its number among all buffered sends.
         number: u64,
+    },
+    /// A chunk of a partitioned operation.
+    Chunk {
+        /// The request of the round.
+        round: RequestHandle,
+        /// Its number.
+        chunk: u32,
+    },
+    /// A partitioned receive, which so learns its sender's channel.
+    Channel {
+        /// Its request.
+        of: RequestHandle,
     },
 }
 
@@ -72,6 +85,8 @@ pub(crate) enum Operation {
         /// Only sends with lower numbers are waited for.
         before: u64,
     },
+    /// A round of a partitioned operation, whose chunks complete it.
+    Partitioned(Box<Round>),
     /// A generalized request (§13.2), which the program completes.
     Generalized(Generalized),
 }
@@ -127,6 +142,8 @@ pub(crate) enum Recipe {
     Receive(Message),
     /// `MPI_Barrier_init` and its kin (§6.13).
     Collective(Rc<PersistentCollective>),
+    /// `MPI_Psend_init` and `MPI_Precv_init` (chapter 4).
+    Partitioned(Rc<Plan>),
 }
 
 /// A generalized request's functions, by address; they are the program's.

@@ -227,6 +227,8 @@ pub const ALWAYS_COPIED_BYTES: u64 = COPIED_ASIDE_BYTES / 2;
 /// The same of a send that blocks, as long as fewer bytes than two such messages wait: who blocks in it may have to
 /// receive next, and so may its receiver. The standard promises neither an end (MPI-5.0 §3.5).
 pub const BLOCKING_BYTES: u64 = 64 << 10;
+/// Bytes of partitions that are sent together, at most: each message has a price, and as much hardly takes time.
+pub const JOINED_BYTES: u64 = BLOCKING_BYTES;
 /// Bytes of the longest message that is sent by the fast path: a longer one fills a second-level cache and gains
 /// nothing.
 pub const FAST_SEND_BYTES: u64 = SECOND_CACHES_BYTES as u64 / 2;

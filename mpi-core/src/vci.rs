@@ -6,6 +6,7 @@
 
 mod cancel;
 mod fetch;
+mod partitioned;
 pub(crate) mod receive;
 pub(crate) mod send;
 
@@ -222,6 +223,8 @@ impl Vci {
             return self.deliver_failure(peer, header, body);
         } else if header.kind == FrameKind::Cancel as u8 {
             return self.deliver_cancel(peer, body);
+        } else if header.kind == FrameKind::Channel as u8 {
+            return self.deliver_channel(peer, header, body);
         } else {
             let Some(rts) = Rts::from_payload(peer, body) else {
                 tracing::warn!("peer {} announced a message in an unknown form", peer.0);
@@ -377,7 +380,7 @@ impl Vci {
         match entry.owner {
             Owner::Program => {}
             Owner::Nobody => drop(self.requests.remove(request)),
-            owner @ (Owner::Step { .. } | Owner::Buffer { .. }) => {
+            owner => {
                 let failure = self.requests.remove(request).ok().and_then(|done| done.failure);
                 self.finished.push((owner, failure));
             }

@@ -11,6 +11,7 @@ use crate::handle::{CommHandle, RequestHandle, WinHandle};
 use crate::lost::in_vain;
 use crate::matching::Envelope;
 use crate::objects::Objects;
+use crate::p2p::partitioned::{End, Plan};
 use crate::peers::Peer as State;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
@@ -84,6 +85,19 @@ impl Objects {
             0 => call.tag = Some(tag),
             _ => call.collective = Some(number_of(tag)),
         }
+        call
+    }
+
+    /// The call that this process is in, waiting for the end of a partitioned operation.
+    fn waits_for_partitions(&self, comm: CommHandle, plan: &Plan) -> Call {
+        let mut call = self.waits_somehow();
+        call.context = self.comm(comm).map_or(0, |comm| comm.context);
+        call.comm = self.name_of(comm);
+        call.tag = Some(plan.tag);
+        call.peer = match plan.end {
+            End::Send { .. } => Peer::Dest(plan.rank),
+            End::Receive { .. } => Peer::Source(plan.rank),
+        };
         call
     }
 
@@ -203,7 +217,11 @@ impl<P: Port> Process<P> {
     /// The call that this process is in and, if it is not known which operation it waits for, what
     /// it lacks: the oldest posted receive, else the oldest send whose bytes nobody has fetched.
     pub fn roll_call(&self) -> Call {
-        if let Some((envelope, _)) = self.vci.matcher.posted().next() {
+        let of_the_program = |(_, request): &(_, &RequestHandle)| {
+            let request = self.vci.requests.get(**request);
+            !request.is_ok_and(|r| matches!(r.owner, Owner::Channel { .. } | Owner::Chunk { .. }))
+        };
+        if let Some((envelope, _)) = self.vci.matcher.posted().find(of_the_program) {
             return self.waits_for_message(envelope);
         }
         let sends = self.vci.requests.iter().filter_map(|(_, request)| match &request.operation {
@@ -274,6 +292,7 @@ impl<P: Port> Process<P> {
                 let awaited = self.pending.awaited(self, handle);
                 Call { peer: awaited.map_or(call.peer, |rank| Peer::Source(rank as i32)), ..call }
             }
+            Operation::Partitioned(round) => self.waits_for_partitions(request.comm, &round.plan),
             Operation::Finished
             | Operation::Unmatched
             | Operation::Flush { .. }

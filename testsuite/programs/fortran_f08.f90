@@ -112,6 +112,7 @@ program main
   left = mod(rank + size - 1, size)
   call ring()
   call large_counts()
+  call partitions()
   call reductions()
   call sections()
   call own_types()
@@ -138,6 +139,33 @@ contains
     call MPI_Session_finalize(session)
     call MPI_Errhandler_free(handler)
   end subroutine before_initialisation
+
+  subroutine partitions()
+    integer, asynchronous :: out(4), got(4)
+    type(MPI_Request) :: requests(2)
+    integer :: turn, part
+    logical :: arrived
+    call MPI_Psend_init(out, 4, 1_MPI_COUNT_KIND, MPI_INTEGER, mod(rank + 1, size), 6, MPI_COMM_WORLD, &
+        MPI_INFO_NULL, requests(1))
+    call MPI_Precv_init(got, 2, 2_MPI_COUNT_KIND, MPI_INTEGER, mod(rank + size - 1, size), 6, MPI_COMM_WORLD, &
+        MPI_INFO_NULL, requests(2))
+    do turn = 1, 2
+      call MPI_Startall(2, requests)
+      out = [(100 * turn + part, part = 1, 4)]
+      call MPI_Pready(2, requests(1))
+      call MPI_Pready_range(0, 1, requests(1))
+      call MPI_Pready_list(1, [3], requests(1))
+      arrived = .false.
+      do while (.not. arrived)
+        call MPI_Parrived(requests(2), 1, arrived)
+      end do
+      call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+      if (.not. MPI_ASYNC_PROTECTS_NONBLOCKING) call MPI_F_sync_reg(got)
+      call expect(all(got == [(100 * turn + part, part = 1, 4)]), 'partitions')
+    end do
+    call MPI_Request_free(requests(1))
+    call MPI_Request_free(requests(2))
+  end subroutine partitions
 
   subroutine ring()
     type(MPI_Request) :: requests(2)

@@ -189,6 +189,13 @@ fn files_are_opened_together() {
 }
 
 #[test]
+fn partitions_arrive() {
+    for ranks in ["1", "2", "4"] {
+        good_on_ranks(&families::source("../programs/partitioned.c"), ranks);
+    }
+}
+
+#[test]
 fn sessions_begin_and_end() {
     good_on_ranks(&families::source("../programs/sessions.c"), "3");
 }

@@ -116,6 +116,7 @@ const FUZZED: &[(&str, &str)] = &[
     ("launcher/wire/src/refusal.rs", "launcher/wire/src/refusal.rs"),
     ("mpi-core/src/coll/table.rs", "mpi-core/src/coll/table.rs"),
     ("mpi-core/src/communicators/inter.rs", "mpi-core/src/communicators/inter.rs"),
+    ("mpi-core/src/p2p/partitioned/channel.rs", "mpi-core/src/p2p/partitioned/channel.rs"),
     ("mpi-core/src/p2p/rendezvous.rs", "mpi-core/src/p2p/rendezvous.rs"),
     ("mpi-core/src/roll_call.rs", "mpi-core/src/roll_call.rs"),
     ("mpi-core/src/settings/value.rs", "mpi-core/src/settings/value.rs"),

@@ -25,6 +25,7 @@ pub mod neighbors;
 pub mod ops;
 pub mod p2p;
 pub mod packing;
+pub mod partitioned;
 pub mod persistent;
 pub(crate) mod predefined;
 pub mod probe;

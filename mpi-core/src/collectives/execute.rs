@@ -212,6 +212,10 @@ impl<P: Port> Executor<'_, P> {
                         buffer.give_back(bytes, number);
                     }
                 }
+                Owner::Chunk { round, chunk } => {
+                    self.process.partitioned().chunk_done(round, chunk, failure);
+                }
+                Owner::Channel { of } => self.process.partitioned().channel_known(of, failure),
                 Owner::Program | Owner::Nobody => {}
             }
         }

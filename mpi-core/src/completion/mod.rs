@@ -123,18 +123,20 @@ impl Requests {
         self.get(request).ok()?.operation.generalized()
     }
 
-    /// Whether a request stands for a collective operation that goes on.
-    fn is_collective_under_way(&self, request: RequestHandle) -> Result<bool> {
+    /// What goes on under a request that must not be freed before its end.
+    fn goes_on(&self, request: RequestHandle) -> Result<Option<&'static str>> {
         if request == self.sent {
-            return Ok(false);
+            return Ok(None);
         }
         let state = self.get(request)?;
         match &state.operation {
-            Operation::Collective => Ok(!state.complete),
+            _ if state.complete => Ok(None),
+            Operation::Collective => Ok(Some("a collective operation")),
+            Operation::Partitioned(_) => Ok(Some("a partitioned operation")),
             Operation::Persistent(persistent) => {
-                persistent.active.map_or(Ok(false), |active| self.is_collective_under_way(active))
+                persistent.active.map_or(Ok(None), |active| self.goes_on(active))
             }
-            _ => Ok(false),
+            _ => Ok(None),
         }
     }
 
@@ -193,6 +195,11 @@ impl<P: Port> Process<P> {
                 "request",
                 "is that of a collective operation, which cannot be cancelled",
             )),
+            Operation::Partitioned(round) => Err(Error::param(
+                ErrorClass::REQUEST,
+                "request",
+                format!("is that of {}, which cannot be cancelled", round.plan),
+            )),
             Operation::Generalized(functions) => Ok(Some((*functions, state.complete))),
             Operation::Both { receive, .. } => {
                 let receive = *receive;
@@ -230,11 +237,11 @@ impl<P: Port> Entry<'_, P> {
     /// Returns the functions of a generalized request that is gone: free is to be called.
     ///
     /// # Errors
-    /// `MPI_ERR_REQUEST` for a collective operation that goes on (§6.12, §6.13): that of one which has ended is
-    /// let go, although the standard forbids this as well, since nothing depends on it any more.
+    /// `MPI_ERR_REQUEST` for a collective or partitioned operation that goes on (§6.12, §6.13, §4.2): that of one which
+    /// has ended is let go, although the standard forbids this as well, since nothing depends on it any more.
     pub fn free_request(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
-        if self.vci.requests.is_collective_under_way(request)? {
-            let what = "is that of a collective operation that goes on, which cannot be freed";
+        if let Some(operation) = self.vci.requests.goes_on(request)? {
+            let what = format!("is that of {operation} that goes on, which cannot be freed");
             return Err(Error::param(ErrorClass::REQUEST, "request", what)
                 .hint("Complete it first, as by MPI_Wait."));
         }

@@ -2,13 +2,15 @@
 //!
 //! [`send`] and [`receive`] check and begin, [`fast`] is the fast path of small messages past both, [`ahead`] what it
 //! does while nothing comes, [`probe`] looks, [`exchange`] does both at once, [`buffered`] is `MPI_Bsend`,
-//! [`persistent`] starts the same operation again, [`cancel`] takes a send back.
+//! [`persistent`] starts the same operation again, [`partitioned`] one that is sent in parts, [`cancel`] takes a send
+//! back.
 
 mod ahead;
 pub mod buffered;
 mod cancel;
 pub mod exchange;
 mod fast;
+pub mod partitioned;
 pub mod persistent;
 pub mod probe;
 pub mod receive;

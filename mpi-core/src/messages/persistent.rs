@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, RequestHandle};
 use crate::p2p::{Message, Mode};
 use crate::port::Port;
+use crate::process::Process;
 use crate::request::{Operation, Owner, Persistent, Recipe, Request};
 
 impl<P: Port> Messages<'_, P> {
@@ -24,7 +25,7 @@ impl<P: Port> Messages<'_, P> {
     }
 }
 
-impl<P: Port> Entry<'_, P> {
+impl<P: Port> Process<P> {
     /// A request that is started by `recipe` on `comm`, which it holds. It has a handle of its own for a derived
     /// datatype, since the program may free its (§5.1.9: what was built on a freed datatype is not affected).
     pub(crate) fn persistent(
@@ -44,7 +45,9 @@ impl<P: Port> Entry<'_, P> {
         let request = Request::active(operation, Owner::Program, comm);
         self.vci.requests.insert(request)
     }
+}
 
+impl<P: Port> Entry<'_, P> {
     /// `MPI_Start`.
     pub fn start(&mut self, request: RequestHandle) -> Result<()> {
         // The communicator may have another handle by now than when the request was made.
@@ -65,6 +68,7 @@ impl<P: Port> Entry<'_, P> {
             Recipe::Collective(operation) => {
                 self.collectives().start_persistent_collective(&operation, comm)?
             }
+            Recipe::Partitioned(plan) => self.partitioned().start(plan, comm)?,
         };
         if let Operation::Persistent(persistent) =
             &mut self.vci.requests.get_mut(request)?.operation
@@ -85,6 +89,10 @@ impl<P: Port> Entry<'_, P> {
             }
             Recipe::Collective(operation) => {
                 self.collectives().release_persistent_collective(&operation)
+            }
+            Recipe::Partitioned(plan) => {
+                self.partitioned().release(&plan);
+                Ok(())
             }
         }
     }

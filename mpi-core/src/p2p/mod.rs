@@ -1,8 +1,9 @@
 //! Messages (MPI-5.0 chapter 3): what a send or receive is given, and what of a message has arrived.
 //!
-//! [`rendezvous`] is the handshake of large ones. [`vci`](crate::vci) sends, matches and receives them,
-//! [`messages`](crate::messages) has the calls.
+//! [`rendezvous`] is the handshake of large ones, [`partitioned`] what there is of one that is sent in parts.
+//! [`vci`](crate::vci) sends, matches and receives them, [`messages`](crate::messages) has the calls.
 
+pub(crate) mod partitioned;
 pub(crate) mod rendezvous;
 
 use crate::buffer::UserBuffer;
@@ -10,6 +11,7 @@ use crate::constants::{ANY_TAG, Special, TAG_UB};
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, DatatypeHandle, MessageHandle, RequestHandle};
 use crate::terms::PeerId;
+use partitioned::Channel;
 use rendezvous::Rts;
 
 /// `MPI_MESSAGE_NO_PROC`.
@@ -61,6 +63,8 @@ pub(crate) enum Content {
     Announced(Rts),
     /// Nothing: its sender failed with this class.
     Failed(ErrorClass),
+    /// Nothing: it tells where the partitions of a send are to be received.
+    Channel(Channel),
 }
 
 impl Arrived {
@@ -69,7 +73,7 @@ impl Arrived {
         match &self.content {
             Content::Whole(bytes) => bytes.len() as u64,
             Content::Announced(rts) => rts.len,
-            Content::Failed(_) => 0,
+            Content::Failed(_) | Content::Channel(_) => 0,
         }
     }
 }

@@ -28,7 +28,8 @@ pub(crate) struct Rts {
 /// The body of a control frame.
 pub(crate) type Payload = [u8; INLINE_BYTES];
 
-fn payload(words: &[u64]) -> Payload {
+/// Words as such a body.
+pub(super) fn payload(words: &[u64]) -> Payload {
     let mut bytes = [0; INLINE_BYTES];
     for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
         chunk.copy_from_slice(&word.to_le_bytes());
@@ -36,7 +37,8 @@ fn payload(words: &[u64]) -> Payload {
     bytes
 }
 
-fn words<const N: usize>(body: RawBytes<'_>) -> Option<[u64; N]> {
+/// The first words of such a body, if it has so many.
+pub(super) fn words<const N: usize>(body: RawBytes<'_>) -> Option<[u64; N]> {
     if body.len() < N * 8 {
         return None;
     }

@@ -91,6 +91,7 @@ impl Vci {
                 self.pull(port, request, rts);
             }
             Content::Failed(class) => self.fail_receive(request, source, class),
+            Content::Channel(channel) => self.learn_channel(request, channel),
         }
     }
 }

@@ -30,6 +30,8 @@ const BUFFER: usize = 3000;
 const GUARD: usize = 64;
 const UNTOUCHED: u8 = 0xee;
 const FRAMES: usize = 300;
+/// By what the context in which partitioned ends find each other differs from that of other messages.
+const PARTITIONED: u64 = 0x7061_7274_6974_696e;
 
 /// The hostile rank hears nothing.
 struct Deaf;
@@ -60,12 +62,13 @@ fn number(random: &mut ChaCha8Rng) -> u64 {
 
 fn header(random: &mut ChaCha8Rng, context: u64, sequence: u16) -> Header {
     Header {
-        kind: random.random_range(0..10),
+        kind: random.random_range(0..11),
         credit: random.random(),
         sequence: if random.random_bool(0.8) { sequence } else { random.random() },
         inline_len: random.random(),
         context: match random.random_range(0..4) {
             0 => number(random),
+            3 if random.random_bool(0.2) => context ^ PARTITIONED,
             far => context + u64::from(far == 1),
         },
         source: [0, 1, 2, 3, -1, i32::MIN, i32::MAX][random.random_range(0..7)],
@@ -129,6 +132,13 @@ fn suffer(mpi: &mut SimEntry<'_>, seed: u64) -> bool {
         let source = [hostile, hostile, ANY_SOURCE, 0][turn % 4];
         let tag = [0, 1, ANY_TAG][turn % 3];
         let room = &mut buf[GUARD..GUARD + BUFFER];
+        if turn % 6 == 1 {
+            let (message, partitions) = (message(room, hostile, turn as i32 % 3), 1);
+            let receive = mpi.partitioned().receive_init(message, partitions).expect("a receive");
+            mpi.start(receive).expect("a start");
+            polls(mpi, 20);
+            continue;
+        }
         requests.push(mpi.messages().ireceive(message(room, source, tag)).expect("a receive"));
         if let Some(buf) = out.get_mut(turn) {
             let len = random.random_range(0..buf.len());

@@ -12,6 +12,7 @@ mod mixed;
 mod nodes;
 mod nonblocking;
 mod p2p;
+mod partitioned;
 mod persistent;
 mod severed;
 mod thousand;

@@ -29,6 +29,7 @@ const BESIDES: &[&str] = &[
 const FORMATS: &[(&str, &str)] = &[
     ("mpi-core/src/collectives/node/open.rs", "fields of words that processes tell each other"),
     ("mpi-core/src/expected.rs", "bits of a header's words"),
+    ("mpi-core/src/p2p/partitioned/channel.rs", "the context of a payload"),
     ("mpi-core/src/p2p/rendezvous.rs", "the version and the bytes of a payload"),
     ("transports/src/segment/layout.rs", "where what lies in a part"),
     ("transports/src/segment/stream/cells.rs", "what a cell holds"),
