@@ -115,6 +115,9 @@ impl<P: Port> Entry<'_, P> {
     ) -> Rest {
         let procedure = self.procedure;
         let how = self.port.rest_in_turn(backoff.polls, backoff.rests);
+        // What functions of the program are to reduce is left to whoever is in a call.
+        let over: &mut Over<'_, Process<P>> =
+            &mut |process| over(process) || !process.reductions.is_empty();
         // SAFETY: this thread has the turn, and nothing of the process is borrowed.
         unsafe { rest(self.process(), how, over) };
         self.procedure = procedure;

@@ -199,6 +199,10 @@ impl<S: Shared> Sharer for S {}
 pub unsafe fn rest<S: Shared>(mut shared: NonNull<S>, how: Rest, over: &mut Over<'_, S>) {
     // SAFETY: the caller's promise; borrowed anew after each time without the turn.
     let process = unsafe { shared.as_mut() };
+    // Before others have their turns: a wait may look at what this thread has just asked for in vain.
+    if how == Rest::Sleep && over(process) {
+        return;
+    }
     let Some(threads) = process.threads() else { return };
     threads.waiting += 1;
     let turns = threads.turns;
