@@ -72,8 +72,8 @@ fn note_thread(own: usize) {
     }
 }
 
-/// A turn for a call that may begin to use MPI, with the node: others who begin, and the progress thread, wait. Where the
-/// library serves one thread at a time nobody else takes turns, and those who begin wait for each other alone.
+/// A turn for a call that may begin to use MPI, with the node: others who begin, and the progress thread, wait. Where
+/// the library serves one thread at a time nobody else takes turns, and those who begin wait for each other alone.
 pub(crate) fn first_turn(node: NonNull<Node>) -> FirstTurn {
     if !node::running().is_null() {
         return FirstTurn { turn: None, begins: false, _alone: Some(BEGINNERS.lock()) };

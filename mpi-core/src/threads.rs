@@ -7,7 +7,8 @@
 //! for all: nobody needs to ring, and it wakes those whose waits it finds over. The last one awake, before it sleeps
 //! itself or leaves, sees to it that senders ring again, and looks once more for what came before they knew.
 //!
-//! Nothing here knows what a process is: so that a model can try every order of events (`transports/src/turns_model.rs`).
+//! Nothing here knows what a process is: so that a model can try every order of events
+//! (`transports/src/turns_model.rs`).
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;

@@ -1,6 +1,6 @@
 // ranks: 1 2
-// Sessions in a world that has MPI serve one thread at a time: they are told so (MPI-5.0 §11.3.1), and the error handler
-// of one that cannot begin may begin another.
+// Sessions in a world that has MPI serve one thread at a time: they are told so (MPI-5.0 §11.3.1), and the error
+// handler of one that cannot begin may begin another.
 #include "check.h"
 
 static MPI_Session from_handler = MPI_SESSION_NULL;
