@@ -1,9 +1,9 @@
 //! The progress thread (`FERRITE_PROGRESS=thread`): goes on with what is under way while the program does something
 //! else (MPI-5.0 §2.9, §3.7.4, §6.12), where without it whatever needs this process waits for its next call.
 //!
-//! It takes turns with the program's threads (see `turns`) as one more of them, whose wait is never over: it sleeps until
-//! something comes, or a call leaves something that needs it. What functions of the program are to reduce it leaves to
-//! the program.
+//! It takes turns with the program's threads (see `turns`) as one more of them, whose wait is never over: it sleeps
+//! until something comes, or a call leaves something that needs it. What functions of the program are to reduce it
+//! leaves to the program.
 
 use std::io;
 use std::ptr::NonNull;

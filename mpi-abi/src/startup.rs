@@ -155,6 +155,7 @@ fn close(node: &mut node::Node) {
     dying::rest();
     node::close();
     progress::stop(node);
+    node.set_turns(None);
 }
 
 /// Joins the job, if this process has not yet: says who it is and how it is reached, and waits for nobody.

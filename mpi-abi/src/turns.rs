@@ -9,12 +9,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mpi_core::threads::Turns;
-use parking_lot::RawMutex;
 use parking_lot::lock_api::{GuardNoSend, RawMutex as _, RawMutexFair as _};
+use parking_lot::{RawMutex, ReentrantMutex, ReentrantMutexGuard};
 
 use crate::node::{self, Node};
 
 static LOCK: RawMutex = RawMutex::INIT;
+/// Who begins a session in a world that serves one thread at a time; its error handler may begin another one.
+static BEGINNERS: ReentrantMutex<()> = ReentrantMutex::new(());
 /// The first thread that has had a turn, by the address of something of its own, and whether another one has.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
 static SEVERAL: AtomicBool = AtomicBool::new(false);
@@ -70,30 +72,42 @@ fn note_thread(own: usize) {
     }
 }
 
-/// A turn for a call that may begin to use MPI, with the node: others who begin, and the progress thread, wait.
+/// A turn for a call that may begin to use MPI, with the node: others who begin, and the progress thread, wait. Where
+/// the library serves one thread at a time nobody else takes turns, and those who begin wait for each other alone.
 pub(crate) fn first_turn(node: NonNull<Node>) -> FirstTurn {
+    if !node::running().is_null() {
+        return FirstTurn { turn: None, begins: false, _alone: Some(BEGINNERS.lock()) };
+    }
     LOCK.lock();
     let mut turn = Turn { node };
+    if !node::running().is_null() {
+        drop(turn);
+        return first_turn(node);
+    }
     // SAFETY: as in `Turn::drop`.
     let node = unsafe { turn.node.as_mut() };
     let begins = !node.has_turns();
     if begins {
         node.set_turns(Some(&Lock));
     }
-    FirstTurn { turn, begins }
+    FirstTurn { turn: Some(turn), begins, _alone: None }
 }
 
 /// See [`first_turn`]. Unless the call has opened the library to several threads, one is alone again behind it.
 pub(crate) struct FirstTurn {
-    turn: Turn,
+    turn: Option<Turn>,
     begins: bool,
+    _alone: Option<ReentrantMutexGuard<'static, ()>>,
 }
 
 impl Drop for FirstTurn {
     fn drop(&mut self) {
-        if self.begins && node::shared().is_none() {
+        if let Some(turn) = &mut self.turn
+            && self.begins
+            && node::shared().is_none()
+        {
             // SAFETY: as in `Turn::drop`.
-            unsafe { self.turn.node.as_mut() }.set_turns(None);
+            unsafe { turn.node.as_mut() }.set_turns(None);
         }
     }
 }

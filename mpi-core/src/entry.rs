@@ -20,8 +20,8 @@ use crate::roll_call::Call;
 pub(crate) struct Backoff {
     /// Rounds.
     pub(crate) polls: u32,
-    /// Those of them behind the spin phase.
-    pub(crate) rests: u32,
+    /// When it left the spin phase, in microseconds of the port's clock, or 0.
+    pub(crate) rests_since: u32,
 }
 
 /// A call in progress.
@@ -126,10 +126,10 @@ impl<'a, P: Port> Entry<'a, P> {
                 }
             }
         }
-        if backoff.rests == 0 {
+        if backoff.rests_since == 0 {
+            backoff.rests_since = self.port.now().as_micros() as u32 | 1;
             self.rests = self.rests.wrapping_add(1);
         }
-        backoff.rests += 1;
         self.pending.has_slept();
         if self.port.is_asked() {
             let answer = self.answer(call(self));

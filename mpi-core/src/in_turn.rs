@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use crate::entry::{Backoff, Entry};
 use crate::port::Port;
@@ -114,7 +115,13 @@ impl<P: Port> Entry<'_, P> {
         over: &mut Over<'_, Process<P>>,
     ) -> Rest {
         let procedure = self.procedure;
-        let how = self.port.rest_in_turn(backoff.polls, backoff.rests);
+        let since = |now: Duration| (now.as_micros() as u32).wrapping_sub(backoff.rests_since);
+        let has_rested = backoff.rests_since != 0;
+        let rests_for = has_rested.then(|| Duration::from_micros(since(self.port.now()).into()));
+        let how = self.port.rest_in_turn(backoff.polls, rests_for);
+        // What functions of the program are to reduce is left to whoever is in a call.
+        let over: &mut Over<'_, Process<P>> =
+            &mut |process| over(process) || !process.reductions.is_empty();
         // SAFETY: this thread has the turn, and nothing of the process is borrowed.
         unsafe { rest(self.process(), how, over) };
         self.procedure = procedure;
@@ -127,8 +134,8 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    /// Goes on with what is under way, for a thread of the library's own, until it `ends`. What functions of the program
-    /// are to reduce it leaves to the program.
+    /// Goes on with what is under way, for a thread of the library's own, until it `ends`. What functions of the
+    /// program are to reduce it leaves to the program.
     pub fn watch(&mut self, mut ends: impl FnMut() -> bool) {
         while !ends() {
             let how = if self.progress() { Rest::Look } else { Rest::Sleep };

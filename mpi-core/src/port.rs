@@ -345,8 +345,8 @@ pub trait Port: Transport {
     /// the turn.
     fn set_threads(&mut self, several: bool);
 
-    /// What a thread of several is to do after so many polls that found nothing, so many of them behind the spin phase.
-    fn rest_in_turn(&mut self, idle_polls: u32, rests: u32) -> Rest;
+    /// What a thread of several is to do after so many polls that found nothing, and so long behind the spin phase.
+    fn rest_in_turn(&mut self, idle_polls: u32, rests_for: Option<Duration>) -> Rest;
 
     /// Lets others have this processor for a moment.
     fn give_way(&mut self);

@@ -7,7 +7,8 @@
 //! for all: nobody needs to ring, and it wakes those whose waits it finds over. The last one awake, before it sleeps
 //! itself or leaves, sees to it that senders ring again, and looks once more for what came before they knew.
 //!
-//! Nothing here knows what a process is: so that a model can try every order of events (`transports/src/turns_model.rs`).
+//! Nothing here knows what a process is: so that a model can try every order of events
+//! (`transports/src/turns_model.rs`).
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -199,6 +200,10 @@ impl<S: Shared> Sharer for S {}
 pub unsafe fn rest<S: Shared>(mut shared: NonNull<S>, how: Rest, over: &mut Over<'_, S>) {
     // SAFETY: the caller's promise; borrowed anew after each time without the turn.
     let process = unsafe { shared.as_mut() };
+    // Before others have their turns: a wait may look at what this thread has just asked for in vain.
+    if how == Rest::Sleep && over(process) {
+        return;
+    }
     let Some(threads) = process.threads() else { return };
     threads.waiting += 1;
     let turns = threads.turns;

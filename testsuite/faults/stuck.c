@@ -193,6 +193,7 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } reasons[] = {{"head_to_head", head_to_head}, {"wrong_tag", wrong_tag},
+                   {"wrong_communicator", wrong_communicator},
                    {"missing", missing},           {"missing_in_begun", missing_in_begun},
                    {"reversed", reversed},         {"computing", computing},
                    {"crossed", crossed},           {"ring_of_receives", ring_of_receives},

@@ -60,6 +60,8 @@ const UNSAFE: &[&str] = &[
     "mpi-core/src/datatype/pack.rs",
     "mpi-core/src/datatype/tests.rs",
     "mpi-core/src/entry.rs",
+    "mpi-core/src/in_turn.rs",
+    "mpi-core/src/threads.rs",
     "mpi-core/src/io/representation.rs",
     "mpi-core/src/op/element.rs",
     "mpi-core/src/op/kernels.rs",

@@ -2,22 +2,65 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mpi_core::rest;
+use mpi_core::tuning::SLEEP_BLIND;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::sys::wait;
 
-/// A bell by which the threads of a process wake each other: a descriptor of an event counter.
-pub(crate) type Bell = Arc<OwnedFd>;
+/// What else may bring news to one who sleeps.
+pub(crate) struct Beside<'a> {
+    /// Becomes readable then.
+    pub(crate) news: BorrowedFd<'a>,
+    /// The longest sleep, if something is to be done even without news.
+    pub(crate) at_most: Option<Duration>,
+}
 
-/// A new bell; none where the kernel has no descriptor left.
-pub(crate) fn bell() -> Option<Bell> {
-    let made = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-    made.inspect_err(|error| tracing::warn!(%error, "threads cannot wake each other"))
-        .ok()
-        .map(Arc::new)
+/// A bell by which the threads of a process wake each other: a descriptor of an event counter.
+type Bell = Arc<OwnedFd>;
+
+/// The threads of a process that sleep.
+#[derive(Default)]
+pub(crate) struct Sleepers {
+    /// When the first of them looks again.
+    until: Option<Instant>,
+    /// Their bells, and those of sleepers before.
+    bells: Vec<Bell>,
+}
+
+impl Sleepers {
+    /// One lies down, for so long at most.
+    pub(crate) fn lie_down(&mut self, at_most: Duration) {
+        let until = Instant::now() + at_most;
+        self.until = Some(self.until.map_or(until, |before| before.min(until)));
+    }
+
+    /// One gets up, and looks for all.
+    pub(crate) fn get_up(&mut self) {
+        self.until = None;
+    }
+
+    /// Whether all of them sleep for longer than this, by more than a short sleep.
+    pub(crate) fn oversleep(&self, at_most: Option<Duration>) -> bool {
+        at_most.is_some_and(|at_most| {
+            let at = Instant::now() + at_most;
+            self.until.is_none_or(|until| at + SLEEP_BLIND < until)
+        })
+    }
+
+    /// A bell that nobody sleeps by; none where the kernel has no descriptor left.
+    pub(crate) fn bell(&mut self) -> Option<Bell> {
+        if let Some(free) = self.bells.iter().find(|bell| Arc::strong_count(bell) == 1) {
+            return Some(Arc::clone(free));
+        }
+        let made = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let made = made.inspect_err(|error| tracing::warn!(%error, "no bell for a thread"));
+        let bell = Arc::new(made.ok()?);
+        self.bells.push(Arc::clone(&bell));
+        Some(bell)
+    }
 }
 
 /// See the module's text.

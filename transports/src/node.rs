@@ -478,9 +478,9 @@ impl Port for LocalPort {
         self.shm.set_threads(several);
     }
 
-    fn rest_in_turn(&mut self, idle_polls: u32, rests: u32) -> Rest {
+    fn rest_in_turn(&mut self, idle_polls: u32, rests_for: Option<Duration>) -> Rest {
         match self.loopback.is_idle() {
-            true => self.shm.rest_in_turn(idle_polls, rests),
+            true => self.shm.rest_in_turn(idle_polls, rests_for),
             false => Rest::Look,
         }
     }

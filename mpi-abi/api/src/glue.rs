@@ -135,6 +135,15 @@ fn unmade(procedure: &Procedure) -> String {
     }
 }
 
+/// The closure of a fast path for a thread that has a turn, if that path enters the library.
+fn in_turn(procedure: &Procedure, FastPath { path, enters }: &FastPath) -> Option<String> {
+    let all: Vec<String> = procedure.parameters.iter().map(Parameter::ident).collect();
+    let arguments = all.join(", ");
+    // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
+    let fast = format!("|| unsafe {{ {path}::<F, crate::fast::InTurn>({arguments}) }}, ");
+    enters.then_some(fast)
+}
+
 fn entry(procedure: &Procedure, body: &Body) -> String {
     let way_in = match procedure.when {
         When::Running => "call",
@@ -150,17 +159,9 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
         let _ = writeln!(out, "let owner = F::{}_in({});", handle.word, parameter.ident());
         whose = format!("Owner::{}(owner)", handle.face);
     }
-    let fast_path = body.fast_path.as_ref().filter(|fast_path| fast_path.enters);
-    let (way_in, fast) = match fast_path {
-        None => (way_in, String::new()),
-        Some(FastPath { path, .. }) => {
-            let all: Vec<String> = procedure.parameters.iter().map(Parameter::ident).collect();
-            // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
-            let fast =
-                format!("|| unsafe {{ {path}::<F, crate::fast::InTurn>({}) }}, ", all.join(", "));
-            ("call_or", fast)
-        }
-    };
+    let fast = body.fast_path.as_ref().and_then(|fast_path| in_turn(procedure, fast_path));
+    let way_in = if fast.is_some() { "call_or" } else { way_in };
+    let fast = fast.unwrap_or_default();
     // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
     let _ = writeln!(
         out,

@@ -29,7 +29,6 @@ mod transfers;
 mod transport;
 
 pub use attach::hello::Secret;
-pub use park::Beside;
 pub use settings::{Bulk, ShmSettings};
 
 use std::collections::{HashMap, VecDeque};

@@ -6,16 +6,15 @@
 //! cannot be made to fence, sleeps are short and look again. A word is written by its owner alone; each sleep has its
 //! own value, so that a sender rings once.
 
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use mpi_core::rest::Rest;
 use mpi_core::tuning::{POLLS_PER_LOOK, SLEEP_BLIND, SLEEP_MAX, SPINS_BARE, WAITS_PER_CLOCK};
 
-use super::Shm;
 use super::settings::ShmSettings;
-use crate::bed::{self, Bed, Bell};
+use super::{Contacts, Shm};
+use crate::bed::{Bed, Beside, Sleepers};
 use crate::copy;
 use crate::sync::Ordering;
 use crate::sys::{barrier, cpus, wait};
@@ -35,10 +34,7 @@ pub(super) struct Waiter {
     sleep: u32,
     /// Polls of a wait before it yields where several threads take turns: then none spins with the turn.
     spins_in_turn: u32,
-    /// When the first of several threads that sleep looks again.
-    until: Option<Instant>,
-    /// Bells of threads that sleep or have slept.
-    bells: Vec<Bell>,
+    sleepers: Sleepers,
 }
 
 impl Waiter {
@@ -54,8 +50,7 @@ impl Waiter {
             given: 0,
             sleep: 0,
             spins_in_turn: settings.spin_polls,
-            until: None,
-            bells: Vec::new(),
+            sleepers: Sleepers::default(),
         }
     }
 
@@ -107,22 +102,6 @@ impl Waiter {
         self.yields = self.yields.wrapping_add(1);
         false
     }
-
-    /// Somebody sleeps for so long.
-    fn note_sleep(&mut self, at_most: Duration) {
-        let until = Instant::now() + at_most;
-        self.until = Some(self.until.map_or(until, |before| before.min(until)));
-    }
-
-    /// A bell that nobody sleeps by; none where the kernel has no descriptor left.
-    fn bell(&mut self) -> Option<Bell> {
-        if let Some(free) = self.bells.iter().find(|bell| Arc::strong_count(bell) == 1) {
-            return Some(Arc::clone(free));
-        }
-        let bell = bed::bell()?;
-        self.bells.push(Arc::clone(&bell));
-        Some(bell)
-    }
 }
 
 /// How many of so many ranks share a processor that this one may use.
@@ -130,12 +109,11 @@ fn share(ranks: u32) -> u32 {
     ranks.div_ceil(u32::try_from(cpus::usable()).unwrap_or(u32::MAX))
 }
 
-/// What else may bring news to one who sleeps.
-pub struct Beside<'a> {
-    /// Becomes readable then.
-    pub news: BorrowedFd<'a>,
-    /// The longest sleep, if something is to be done even without news.
-    pub at_most: Option<Duration>,
+impl Contacts {
+    /// Whether a frame was refused, or something is left to do at polls, of which nobody tells.
+    fn is_blind(&self) -> bool {
+        self.refused || self.chores || !self.outbox.is_empty() || !self.wanted.is_empty()
+    }
 }
 
 impl Shm {
@@ -202,8 +180,8 @@ impl Shm {
         self.waiter.spin_polls = if several { 0 } else { self.waiter.spins_in_turn };
     }
 
-    /// See [`mpi_core::port::Port::rest_in_turn`]. To give way takes about a microsecond.
-    pub(crate) fn rest_in_turn(&mut self, idle_polls: u32, rests: u32) -> Rest {
+    /// See [`mpi_core::port::Port::rest_in_turn`].
+    pub(crate) fn rest_in_turn(&mut self, idle_polls: u32, rests_for: Option<Duration>) -> Rest {
         if !self.is_oversubscribed() && idle_polls < self.waiter.spins_in_turn {
             std::hint::spin_loop();
             return Rest::Look;
@@ -211,29 +189,20 @@ impl Shm {
         if self.is_called() {
             return Rest::Look;
         }
-        if Duration::from_micros(rests.into()) >= self.waiter.yield_for {
+        if rests_for.is_some_and(|time| time >= self.waiter.yield_for) {
             return Rest::Sleep;
         }
-        if rests.is_multiple_of(POLLS_PER_LOOK) {
+        if idle_polls.is_multiple_of(POLLS_PER_LOOK) {
             self.contacts.look_soon();
         }
         Rest::GiveWay
     }
 
-    /// Whether a frame was refused, or something is left to do at polls, of which nobody tells.
-    fn is_blind(&self) -> bool {
-        let contacts = &self.contacts;
-        contacts.refused
-            || contacts.chores
-            || !contacts.outbox.is_empty()
-            || !contacts.wanted.is_empty()
-    }
-
     /// See [`mpi_core::port::Port::lie_down`]; news of `beside` wakes too.
     pub(crate) fn lie_down(&mut self, several: bool, beside: Option<Beside<'_>>) -> Option<Bed> {
-        let blind = self.is_blind();
+        let blind = self.contacts.is_blind();
         self.contacts.refused = false;
-        let bell = if several { self.waiter.bell() } else { None };
+        let bell = several.then(|| self.waiter.sleepers.bell()).flatten();
         let fenced = self.raise_parked();
         let longest = match fenced && !blind && bell.is_some() == several {
             true => SLEEP_MAX,
@@ -243,7 +212,7 @@ impl Shm {
             beside.map_or((None, None), |beside| (beside.at_most, Some(beside.news)));
         let at_most = at_most.map_or(longest, |at_most| at_most.min(longest));
         if several {
-            self.waiter.note_sleep(at_most);
+            self.waiter.sleepers.lie_down(at_most);
         }
         let contacts = &self.contacts;
         let quiet =
@@ -272,18 +241,14 @@ impl Shm {
     pub(crate) fn announce(&mut self) {
         // Where nobody can be made to fence a sleep is short, and what was not seen here is seen then.
         self.raise_parked();
-        self.look_for_all();
+        self.look_at_all = true;
+        self.contacts.look_soon();
     }
 
     /// See [`mpi_core::port::Port::get_up`].
     pub(crate) fn get_up(&mut self) {
-        self.waiter.until = None;
+        self.waiter.sleepers.get_up();
         self.contacts.arena.parked().store(0, Ordering::Relaxed);
-        self.look_for_all();
-    }
-
-    /// The next poll looks everywhere.
-    fn look_for_all(&mut self) {
         self.look_at_all = true;
         self.contacts.look_soon();
     }
@@ -295,10 +260,7 @@ impl Shm {
 
     /// See [`mpi_core::port::Port::oversleeps`]; whoever is beside wants to be looked at in so long.
     pub(crate) fn oversleeps(&self, beside: Option<Duration>) -> bool {
-        let blind = self.is_blind().then_some(SLEEP_BLIND);
-        blind.into_iter().chain(beside).min().is_some_and(|at_most| {
-            let at = Instant::now() + at_most;
-            self.waiter.until.is_none_or(|until| at + SLEEP_BLIND < until)
-        })
+        let blind = self.contacts.is_blind().then_some(SLEEP_BLIND);
+        self.waiter.sleepers.oversleep(blind.into_iter().chain(beside).min())
     }
 }

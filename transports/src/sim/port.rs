@@ -465,9 +465,9 @@ impl Port for SimPort {
 
     fn set_threads(&mut self, _: bool) {}
 
-    fn rest_in_turn(&mut self, _: u32, rests: u32) -> Rest {
+    fn rest_in_turn(&mut self, _: u32, rests_for: Option<Duration>) -> Rest {
         self.idle_polls = 0;
-        if rests == 0 { Rest::GiveWay } else { Rest::Sleep }
+        if rests_for.is_none() { Rest::GiveWay } else { Rest::Sleep }
     }
 
     fn give_way(&mut self) {

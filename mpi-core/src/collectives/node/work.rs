@@ -142,7 +142,7 @@ impl<P: Port> AtSegment<'_, P> {
                 Step::Stuck => {}
             }
             rounds += 1;
-            if backoff.rests > 0 || rounds == POLLS_PER_CHECK {
+            if backoff.rests_since > 0 || rounds == POLLS_PER_CHECK {
                 self.check_members(work)?;
                 rounds = 0;
             }
