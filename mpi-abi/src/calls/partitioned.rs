@@ -9,7 +9,7 @@ use super::blocks::read;
 use crate::args::IntArray;
 use crate::calls::info::check;
 use crate::calls::requests::own;
-use crate::entry::Cx;
+use crate::cx::Cx;
 
 /// `MPI_Psend_init`. No hint of `info` changes how.
 #[allow(clippy::too_many_arguments)]
