@@ -229,8 +229,7 @@ pub const ALWAYS_COPIED_BYTES: u64 = COPIED_ASIDE_BYTES / 2;
 pub const BLOCKING_BYTES: u64 = 64 << 10;
 /// Bytes of partitions that are sent together, at most: each message has a price, and as much hardly takes time.
 pub const JOINED_BYTES: u64 = BLOCKING_BYTES;
-/// Bytes of the longest message that is sent by the fast path: a longer one fills a second-level cache and gains
-/// nothing.
+/// Bytes of the longest message of the fast send: a longer one fills a second-level cache and gains nothing.
 pub const FAST_SEND_BYTES: u64 = SECOND_CACHES_BYTES as u64 / 2;
 /// Bytes of a receive's memory that are asked for while it waits: later fragments of a longer message leave time to
 /// ask.

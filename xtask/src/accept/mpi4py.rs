@@ -12,19 +12,10 @@ const MAIN: &str = "main.py";
 const FAMILIES: [(&str, Option<&str>); 2] =
     [("mpich", None), ("openmpi", Some("testContiguousBigMPI"))];
 
-/// Modules that are left out: of memory of the program in windows, of processes that come later, of messages in
-/// parts, of processes that fail; and the standard ABI's own names, which neither family has.
-const MODULES: [&str; 9] = [
-    "test_rma",
-    "test_win",
-    "util_sync",
-    "spawn",
-    "dynproc",
-    "util_pool",
-    "part",
-    "ulfm",
-    "mpiabi",
-];
+/// Modules that are left out: of memory of the program in windows, of processes that come later, of processes that
+/// fail; and the standard ABI's own names, which neither family has.
+const MODULES: [&str; 8] =
+    ["test_rma", "test_win", "util_sync", "spawn", "dynproc", "util_pool", "ulfm", "mpiabi"];
 
 /// Of another module those of windows, and tests that expect what the standard does not say (docs/conformance.md).
 const TESTS: [&str; 6] = [
