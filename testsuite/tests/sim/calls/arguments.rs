@@ -6,15 +6,17 @@ use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::menu::Collective;
 use mpi_core::collectives::calls::Typed;
 use mpi_core::datatype::{Datatype, Form, predefined};
-use mpi_core::handle::{CommHandle, DatatypeHandle};
+use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle};
 use testsuite::sim::{COMM_WORLD, SimEntry};
 
-use crate::calls::{Call, INT64, Memory, UNTOUCHED};
+use crate::calls::{Call, INT64, Memory, SUM, UNTOUCHED};
 
-/// Whose call it is, and where its data lie; of a v-variant the addresses alone count.
+/// Whose call it is, what adds where something is reduced, and where its data lie; of a v-variant the addresses alone
+/// count.
 #[derive(Clone, Copy)]
 pub(crate) struct Arguments {
     pub(crate) comm: CommHandle,
+    pub(crate) add: OpHandle,
     pub(crate) send: Typed,
     pub(crate) recv: Typed,
 }
@@ -36,7 +38,7 @@ impl Arguments {
             Typed { buf, count: call.len as i64, datatype: INT64 }
         };
         let (send, recv) = (typed(&mut memory.send), typed(&mut memory.recv));
-        Arguments { comm: COMM_WORLD, send, recv }
+        Arguments { comm: COMM_WORLD, add: SUM, send, recv }
     }
 
     /// Those of a call of `comm`, in place and with gaps where that is wanted and may be. The result is what

@@ -6,7 +6,7 @@ use mpi_core::handle::RequestHandle;
 use testsuite::sim::SimEntry;
 
 use crate::calls::arguments::Arguments;
-use crate::calls::{Call, INT64, Memory, SUM, prepare_with};
+use crate::calls::{Call, INT64, Memory, prepare_with};
 
 /// A call by its fast path; whether that was open.
 fn fast<const BEGINS: bool>(
@@ -14,7 +14,7 @@ fn fast<const BEGINS: bool>(
     call: &Call,
     arguments: Arguments,
 ) -> Result<bool> {
-    let Arguments { comm, send, recv } = arguments;
+    let Arguments { comm, add, send, recv } = arguments;
     let (s, sn, st) = (send.buf, send.count, send.datatype);
     let (r, rn, rt) = (recv.buf, recv.count, recv.datatype);
     let (n, of, root) = (call.len as i64, INT64, call.root as i32);
@@ -26,8 +26,8 @@ fn fast<const BEGINS: bool>(
         Collective::Scatter => mpi.fast_scatter::<BEGINS>(s, sn, st, r, rn, rt, root, comm),
         Collective::Allgather => mpi.fast_allgather::<BEGINS>(s, sn, st, r, rn, rt, comm),
         Collective::Alltoall => mpi.fast_alltoall::<BEGINS>(s, sn, st, r, rn, rt, comm),
-        Collective::Reduce => mpi.fast_reduce::<BEGINS>(s, r, n, of, SUM, root, comm),
-        Collective::Allreduce => mpi.fast_allreduce::<BEGINS>(s, r, n, of, SUM, comm),
+        Collective::Reduce => mpi.fast_reduce::<BEGINS>(s, r, n, of, add, root, comm),
+        Collective::Allreduce => mpi.fast_allreduce::<BEGINS>(s, r, n, of, add, comm),
         _ => Ok(false),
     }
 }

@@ -140,7 +140,7 @@ pub(crate) fn prepare_with(
     memory: &Memory,
     arguments: Arguments,
 ) -> Prepared {
-    let Arguments { comm, send: out, recv: into } = arguments;
+    let Arguments { comm, add, send: out, recv: into } = arguments;
     let me = mpi.comm(comm).unwrap().rank as usize;
     let (send, recv) = (out.buf, into.buf);
     let (len, root) = (call.len as i64, call.root as i32);
@@ -166,16 +166,16 @@ pub(crate) fn prepare_with(
         Collective::Alltoallv | Collective::Alltoallw => {
             calls.alltoallv(Some(varied(send, 0)), varied(recv, 1), comm)
         }
-        Collective::Reduce => calls.reduce_to(send, recv, len, INT64, SUM, root, comm),
-        Collective::Allreduce => calls.allreduce(send, recv, len, INT64, SUM, comm),
+        Collective::Reduce => calls.reduce_to(send, recv, len, INT64, add, root, comm),
+        Collective::Allreduce => calls.allreduce(send, recv, len, INT64, add, comm),
         Collective::ReduceScatter => {
-            calls.reduce_scatter(send, recv, &memory.counts[0], INT64, SUM, comm)
+            calls.reduce_scatter(send, recv, &memory.counts[0], INT64, add, comm)
         }
         Collective::ReduceScatterBlock => {
-            calls.reduce_scatter_block(send, recv, len, INT64, SUM, comm)
+            calls.reduce_scatter_block(send, recv, len, INT64, add, comm)
         }
-        Collective::Scan => calls.scan(send, recv, len, INT64, SUM, comm, false),
-        Collective::Exscan => calls.scan(send, recv, len, INT64, SUM, comm, true),
+        Collective::Scan => calls.scan(send, recv, len, INT64, add, comm, false),
+        Collective::Exscan => calls.scan(send, recv, len, INT64, add, comm, true),
     }
     .unwrap_or_else(|error| panic!("{call:?}: {error}"))
 }
