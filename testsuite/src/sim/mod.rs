@@ -5,7 +5,11 @@
 //! each rank returned and the run's trace hash, or who hangs in what.
 
 mod mpi;
+mod rank;
+mod threads;
 mod world;
 
 pub use mpi::{COMM_WORLD, SimEntry};
-pub use world::{Hang, Outcome, RankContext, World};
+pub use rank::RankContext;
+pub use threads::SimThread;
+pub use world::{Hang, Outcome, World};

@@ -1,84 +1,19 @@
 //! The scheduler: whose turn it is, when time moves, and when nothing can happen any more.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult, Yielder};
-use mpi_core::port::ProcessName;
+use corosensei::CoroutineResult;
 use mpi_core::roll_call::Area;
-use transports::sim::{
-    Crossings, EndpointId, Landings, Network, Pause, SharedNetwork, SimOptions, SimPort,
-};
+use transports::sim::{Crossings, EndpointId, Landings, Network, Pause, SharedNetwork, SimOptions};
+
+use super::rank::{Births, Fiber, Newborn, RankContext, Suspended};
 
 /// Turns after which a run counts as going round in circles.
 const TURNS_MAX: u64 = 50_000_000;
-
-/// Why a fiber gives its turn away.
-enum Suspended {
-    Paused(Pause),
-    /// It died: it never gets a turn again.
-    Dead,
-}
-
-type Fiber<R> = Coroutine<(), Suspended, R>;
-type Turn = Yielder<(), Suspended>;
-
-/// What a rank gets to live in its world.
-pub struct RankContext {
-    /// Rank in its job.
-    pub rank: u32,
-    /// Ranks of its job.
-    pub size: u32,
-    /// Name of its job: all ranks of a world know each other by job and rank.
-    pub job: String,
-    /// Its end of the network.
-    pub port: Option<SimPort>,
-    /// What it is in, for the report of a hang; whoever waits publishes here.
-    pub area: Rc<Area>,
-    network: SharedNetwork,
-    endpoint: EndpointId,
-    turn: Rc<Cell<*const Turn>>,
-}
-
-impl RankContext {
-    /// Takes the port out, which can be done once.
-    ///
-    /// # Panics
-    /// If it was taken before.
-    pub fn take_port(&mut self) -> SimPort {
-        self.port.take().expect("the port is taken once")
-    }
-
-    /// The names of all ranks of the job, in order.
-    pub fn names(&self) -> Vec<ProcessName> {
-        (0..self.size).map(|rank| ProcessName { job: self.job.clone(), rank }).collect()
-    }
-
-    /// The network, to cut links, kill others, or draw numbers that belong to the run.
-    pub fn network(&self) -> &SharedNetwork {
-        &self.network
-    }
-
-    /// Dies here and now, without any of its destructors running, as a killed process does.
-    pub fn die(&self) -> ! {
-        self.network.borrow_mut().kill(self.endpoint);
-        loop {
-            give_turn(&self.turn, Suspended::Dead);
-        }
-    }
-}
-
-fn give_turn(turn: &Cell<*const Turn>, why: Suspended) {
-    let yielder = turn.get();
-    assert!(!yielder.is_null(), "a port is used outside its rank");
-    // SAFETY: the pointer is set while the fiber's body runs and only code of that body, which
-    // owns the port and the context, comes here; the yielder lives as long as the body.
-    unsafe { (*yielder).suspend(why) };
-}
 
 /// What came of a run in which every rank ended or died.
 #[derive(Debug)]
@@ -102,7 +37,7 @@ pub struct Outcome<R> {
 pub struct Hang {
     /// Replays the run.
     pub seed: u64,
-    /// One line for each rank that hangs.
+    /// One line for each rank that hangs, or for each of its threads.
     pub ranks: Vec<String>,
     /// Nothing is under way; otherwise the run went round in circles for too long.
     pub deadlock: bool,
@@ -139,19 +74,18 @@ pub struct World {
     pub procedure_name: fn(u16) -> Option<&'static str>,
 }
 
-/// A rank as the scheduler sees it.
-struct Rank<R> {
-    fiber: Fiber<R>,
+/// A fiber as the scheduler sees it: the first ones are those of the ranks, in their order.
+struct Scheduled {
+    fiber: Fiber,
     area: Rc<Area>,
     label: String,
     state: State,
-    result: Option<R>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Ready,
     Waiting,
+    Until(Rc<dyn Fn() -> bool>),
     Ended,
 }
 
@@ -196,144 +130,162 @@ impl World {
     ) -> Result<Outcome<R>, Hang> {
         let network = Network::new(self.seed, self.network.clone());
         let body: Rc<dyn Fn(RankContext) -> R> = Rc::new(body);
-        let mut ranks = Vec::new();
+        let results = Rc::new(RefCell::new(Vec::new()));
+        let born = Births::default();
         for (number, &size) in self.jobs.iter().enumerate() {
             for rank in 0..size {
-                ranks.push(self.rank(&network, format!("sim{number}"), rank, size, &body));
+                let job = format!("sim{number}");
+                let label = match self.jobs.len() {
+                    1 => format!("rank {rank}"),
+                    _ => format!("rank {rank} of job {job}"),
+                };
+                let own = [rank, size];
+                let context = RankContext::new(&network, own, job, label, self.stack_bytes, &born);
+                let (body, results) = (Rc::clone(&body), Rc::clone(&results));
+                let place = results.borrow().len();
+                results.borrow_mut().push(None);
+                context.begin(move |context| {
+                    let result = body(context);
+                    results.borrow_mut()[place] = Some(result);
+                });
             }
         }
-        Scheduler { world: self, network, ranks, turns: 0 }.run()
-    }
-
-    fn rank<R: 'static>(
-        &self,
-        network: &SharedNetwork,
-        job: String,
-        rank: u32,
-        size: u32,
-        body: &Rc<dyn Fn(RankContext) -> R>,
-    ) -> Rank<R> {
-        let turn: Rc<Cell<*const Turn>> = Rc::new(Cell::new(std::ptr::null()));
-        let pausing = Rc::clone(&turn);
-        let pause = Rc::new(move |pause| give_turn(&pausing, Suspended::Paused(pause)));
-        let name = ProcessName { job: job.clone(), rank };
-        let port = SimPort::new(network, &name).pausing_by(pause);
-        let area = Rc::new(Area::new());
-        let label = match self.jobs.len() {
-            1 => format!("rank {rank}"),
-            _ => format!("rank {rank} of job {job}"),
-        };
-        let context = RankContext {
-            rank,
-            size,
-            job,
-            endpoint: port.id(),
-            port: Some(port),
-            area: Rc::clone(&area),
-            network: Rc::clone(network),
-            turn: Rc::clone(&turn),
-        };
-        let body = Rc::clone(body);
-        let stack = DefaultStack::new(self.stack_bytes).expect("there is address space for stacks");
-        let fiber = Coroutine::with_stack(stack, move |yielder: &Turn, ()| {
-            turn.set(yielder);
-            body(context)
-        });
-        Rank { fiber, area, label, state: State::Ready, result: None }
+        let mut scheduler = Scheduler { world: self, network, fibers: Vec::new(), born, turns: 0 };
+        scheduler.run()?;
+        let results = results.take();
+        Ok(scheduler.outcome(results))
     }
 }
 
-struct Scheduler<'a, R> {
+struct Scheduler<'a> {
     world: &'a World,
-    network: Rc<RefCell<Network>>,
-    ranks: Vec<Rank<R>>,
+    network: SharedNetwork,
+    fibers: Vec<Scheduled>,
+    born: Births,
     turns: u64,
 }
 
-impl<R> Scheduler<'_, R> {
-    fn run(mut self) -> Result<Outcome<R>, Hang> {
-        let mut ready: Vec<usize> = (0..self.ranks.len()).collect();
+impl Scheduler<'_> {
+    fn run(&mut self) -> Result<(), Hang> {
+        let mut ready: Vec<usize> = Vec::new();
+        self.adopt(&mut ready);
+        // Those who wait until something is so.
+        let mut waiting: Vec<usize> = Vec::new();
         loop {
             // Time moves when nobody can go on, and by chance before, so that frames arrive
             // at every moment.
             let early = self.network.borrow_mut().draw(2) == 0;
-            if ready.is_empty() || early {
+            if early || ready.is_empty() && self.open(&waiting).next().is_none() {
                 let moved = self.network.borrow_mut().advance();
                 self.wake(&mut ready);
-                if !moved && ready.is_empty() {
+                if !moved && ready.is_empty() && self.open(&waiting).next().is_none() {
                     break;
                 }
             }
-            if ready.is_empty() {
+            let able = ready.len() + self.open(&waiting).count();
+            if able == 0 {
                 continue;
             }
             self.turns += 1;
             if self.turns > TURNS_MAX {
                 return Err(self.hang(false));
             }
-            let place = self.network.borrow_mut().draw(ready.len());
-            let which = ready[place];
-            if self.turn(which) != State::Ready {
-                ready.swap_remove(place);
+            let place = self.network.borrow_mut().draw(able);
+            let which = match place.checked_sub(ready.len()) {
+                None => ready.swap_remove(place),
+                Some(of_open) => {
+                    let at = self.open(&waiting).nth(of_open).expect("it was counted");
+                    waiting.swap_remove(at)
+                }
+            };
+            match self.turn(which) {
+                State::Ready => ready.push(which),
+                State::Until(_) => waiting.push(which),
+                State::Waiting | State::Ended => {}
             }
             if self.network.borrow().ended().is_some() {
                 return Err(self.hang(false));
             }
+            self.adopt(&mut ready);
             self.wake(&mut ready);
         }
-        if self.ranks.iter().any(|rank| rank.state != State::Ended) {
-            return Err(self.hang(true));
+        match self.fibers.iter().all(|fiber| matches!(fiber.state, State::Ended)) {
+            true => Ok(()),
+            false => Err(self.hang(true)),
         }
-        let network = self.network.borrow();
-        let (trace, now) = (network.trace_hash(), network.now());
-        let (crossings, landings) = (network.crossings(), network.landings());
-        drop(network);
-        let results = self.ranks.iter_mut().map(|rank| rank.result.take()).collect();
+    }
+
+    fn outcome<R>(&mut self, results: Vec<Option<R>>) -> Outcome<R> {
         self.abandon();
-        let time = Duration::from_nanos(now);
-        Ok(Outcome { results, trace, time, turns: self.turns, crossings, landings })
+        let network = self.network.borrow();
+        Outcome {
+            results,
+            trace: network.trace_hash(),
+            time: Duration::from_nanos(network.now()),
+            turns: self.turns,
+            crossings: network.crossings(),
+            landings: network.landings(),
+        }
+    }
+
+    /// The places of those among the waiting who could go on now.
+    fn open<'b>(&'b self, waiting: &'b [usize]) -> impl Iterator<Item = usize> + 'b {
+        let is_open = |which: &usize| match &self.fibers[*which].state {
+            State::Until(is_so) => is_so(),
+            _ => false,
+        };
+        waiting.iter().enumerate().filter(move |(_, which)| is_open(which)).map(|(at, _)| at)
+    }
+
+    /// Takes over the fibers that are to begin.
+    fn adopt(&mut self, ready: &mut Vec<usize>) {
+        for Newborn { fiber, area, label } in self.born.borrow_mut().drain(..) {
+            ready.push(self.fibers.len());
+            self.fibers.push(Scheduled { fiber, area, label, state: State::Ready });
+        }
     }
 
     /// Makes those ready that wait and got news.
     fn wake(&mut self, ready: &mut Vec<usize>) {
         for EndpointId(which) in self.network.borrow_mut().take_news() {
-            let rank = &mut self.ranks[which as usize];
-            if rank.state == State::Waiting {
+            let rank = &mut self.fibers[which as usize];
+            if matches!(rank.state, State::Waiting) {
                 rank.state = State::Ready;
                 ready.push(which as usize);
             }
         }
     }
 
-    /// Lets one rank run until it suspends; returns its state then.
-    fn turn(&mut self, which: usize) -> State {
-        let rank = &mut self.ranks[which];
-        let resumed = catch_unwind(AssertUnwindSafe(|| rank.fiber.resume(())));
-        rank.state = match resumed {
+    /// Lets one fiber run until it suspends; returns its state then.
+    fn turn(&mut self, which: usize) -> &State {
+        let one = &mut self.fibers[which];
+        let resumed = catch_unwind(AssertUnwindSafe(|| one.fiber.resume(())));
+        one.state = match resumed {
             Ok(CoroutineResult::Yield(Suspended::Paused(Pause::Yield))) => State::Ready,
+            Ok(CoroutineResult::Yield(Suspended::Paused(Pause::Until(is_so)))) => {
+                State::Until(is_so)
+            }
             Ok(CoroutineResult::Yield(Suspended::Paused(Pause::Wait))) => {
                 let news = self.network.borrow().has_news(EndpointId(which as u32));
                 if news { State::Ready } else { State::Waiting }
             }
-            Ok(CoroutineResult::Yield(Suspended::Dead)) => State::Ended,
-            Ok(CoroutineResult::Return(result)) => {
-                rank.result = Some(result);
+            Ok(CoroutineResult::Yield(Suspended::Dead) | CoroutineResult::Return(())) => {
                 State::Ended
             }
             Err(panic) => {
-                eprintln!("{} panicked; seed {} replays it", rank.label, self.world.seed);
+                eprintln!("{} panicked; seed {} replays it", one.label, self.world.seed);
                 self.abandon();
                 resume_unwind(panic)
             }
         };
-        self.ranks[which].state
+        &self.fibers[which].state
     }
 
     fn hang(&mut self, deadlock: bool) -> Hang {
-        let there = self.ranks.iter().filter(|rank| rank.state != State::Ended);
-        let line = |rank: &Rank<R>| {
-            let call = rank.area.read().map(|(call, _)| call).unwrap_or_default();
-            format!("{} {}", rank.label, call.describe(self.world.procedure_name))
+        let there = self.fibers.iter().filter(|fiber| !matches!(fiber.state, State::Ended));
+        let line = |fiber: &Scheduled| {
+            let call = fiber.area.read().map(|(call, _)| call).unwrap_or_default();
+            format!("{} {}", fiber.label, call.describe(self.world.procedure_name))
         };
         let ranks = there.map(line).collect();
         let ended = self.network.borrow().ended().map(str::to_owned);
@@ -342,15 +294,15 @@ impl<R> Scheduler<'_, R> {
         hang
     }
 
-    /// Gives up the stacks of ranks that have not ended, as the kernel does with a killed
+    /// Gives up the stacks of fibers that have not ended, as the kernel does with a killed
     /// process's.
     fn abandon(&mut self) {
-        for rank in &mut self.ranks {
-            if rank.fiber.started() && !rank.fiber.done() {
+        for Scheduled { fiber, .. } in &mut self.fibers {
+            if fiber.started() && !fiber.done() {
                 // SAFETY: no destructor runs and nothing that is used afterwards borrows from
                 // the stack: the results are owned values, and the network, which may hold
                 // addresses of user memory there, is not polled again.
-                unsafe { rank.fiber.force_reset() };
+                unsafe { fiber.force_reset() };
             }
         }
     }

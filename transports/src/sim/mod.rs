@@ -8,8 +8,10 @@
 //! In: [`Transport`](mpi_core::port::Transport)'s calls on a [`SimPort`], and a way to suspend the
 //! caller, which belongs to whoever runs the ranks. Out: [`Sink`](mpi_core::port::Sink)'s calls.
 
+mod bed;
 mod endpoint;
 mod network;
+mod parked;
 mod pledges;
 mod port;
 mod segments;
@@ -18,7 +20,8 @@ mod severed;
 mod tests;
 mod window_segments;
 
+pub use bed::Pause;
 pub use endpoint::{EndpointId, Nodes};
 pub use network::{Crossings, Network, SharedNetwork, SimOptions};
 pub use pledges::Landings;
-pub use port::{Pause, SimPort};
+pub use port::SimPort;

@@ -12,6 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::endpoint::{EndpointId, Nodes};
+use super::parked::Parked;
 use super::pledges::{Landings, Pledges};
 use crate::segment::ALIGN;
 
@@ -166,6 +167,7 @@ struct Endpoint {
     /// Senders that were refused and have not been told since that there is room.
     refused: Vec<EndpointId>,
     gone: bool,
+    parked: Parked,
 }
 
 /// Endpoints and what is under way between them.
@@ -304,6 +306,9 @@ impl Network {
             if endpoint.inbox.is_empty() {
                 self.news.push(event.to);
             }
+            if event.from != event.to {
+                endpoint.parked.ring(event.from);
+            }
             endpoint.inbox.push_back((event.from, event.item));
         }
         true
@@ -360,10 +365,23 @@ impl Network {
 
     pub(super) fn take_item(&mut self, endpoint: EndpointId) -> Option<(EndpointId, Item)> {
         let (from, item) = self.endpoints[endpoint.0 as usize].inbox.pop_front()?;
+        self.count_own(from, endpoint, -1);
         if let Item::Frame(..) = item {
             self.make_room(from, endpoint);
         }
         Some((from, item))
+    }
+
+    pub(super) fn parked(&mut self, endpoint: EndpointId) -> &mut Parked {
+        &mut self.endpoints[endpoint.0 as usize].parked
+    }
+
+    /// One more thing of an endpoint's own is under way, or one less.
+    fn count_own(&mut self, from: EndpointId, to: EndpointId, more: i32) {
+        if from == to {
+            let parked = self.parked(to);
+            parked.own = parked.own.wrapping_add_signed(more);
+        }
     }
 
     /// Shows the first item from `from` in the endpoint's inbox, if it is a frame, to `wanted`,
@@ -491,6 +509,7 @@ impl Network {
         }
         self.numbers += 1;
         self.events.push(Event { time, number: self.numbers, from, to, item });
+        self.count_own(from, to, 1);
         true
     }
 

@@ -13,8 +13,10 @@ use mpi_core::port::{
     Activity, Advert, Body, Caps, Front, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled,
     Sink, Token, Transport,
 };
-use mpi_core::rest::{Bed, Rest};
+use mpi_core::rest::Rest;
+use mpi_core::roll_call::Answer;
 
+use super::bed::{Pause, SimBed};
 use super::endpoint::EndpointId;
 use super::network::{Item, SharedNetwork};
 use crate::offers::SIMULATED;
@@ -25,15 +27,6 @@ const ITEMS_A_POLL: usize = 8;
 /// Polls without news and without a wait after which others get their turn, so that a program
 /// that tests in a loop cannot keep them from answering.
 const IDLE_POLLS: u32 = 4;
-
-/// Why a process gives others their turn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pause {
-    /// It could go on at any time.
-    Yield,
-    /// It cannot go on before something arrives.
-    Wait,
-}
 
 /// Bulk data that is leaving.
 struct Outgoing {
@@ -58,6 +51,9 @@ struct Fetch {
     token: Token,
 }
 
+/// Who is told what a process waits for.
+type Answers = Rc<dyn Fn(&Answer)>;
+
 /// A process's transport, clock and way to wait in a simulated world.
 pub struct SimPort {
     pub(super) network: SharedNetwork,
@@ -66,6 +62,8 @@ pub struct SimPort {
     pub(super) missed: Vec<(SegmentId, Awaited)>,
     me: EndpointId,
     pause: Option<Rc<dyn Fn(Pause)>>,
+    /// Told what this process waits for, whenever it has not gone on for a while.
+    answers: Option<Answers>,
     /// Endpoints of known peers, by peer, and peers by endpoint.
     endpoints: Vec<Option<EndpointId>>,
     peers: HashMap<EndpointId, PeerId>,
@@ -89,6 +87,7 @@ impl SimPort {
             missed: Vec::new(),
             me,
             pause: None,
+            answers: None,
             endpoints: Vec::new(),
             peers: HashMap::new(),
             strangers: Vec::new(),
@@ -104,6 +103,13 @@ impl SimPort {
     #[must_use]
     pub fn pausing_by(mut self, pause: Rc<dyn Fn(Pause)>) -> SimPort {
         self.pause = Some(pause);
+        self
+    }
+
+    /// Tells `answers` what this process waits for.
+    #[must_use]
+    pub fn answering_to(mut self, answers: Answers) -> SimPort {
+        self.answers = Some(answers);
         self
     }
 
@@ -284,6 +290,7 @@ impl Transport for SimPort {
 
     fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
         self.missed.clear();
+        self.network.borrow_mut().hear(self.me);
         let known = |(from, _): &mut (EndpointId, Item)| self.peers.contains_key(from);
         let met: Vec<_> = self.strangers.extract_if(.., known).collect();
         let mut activity = if met.is_empty() { Activity::Idle } else { Activity::Busy };
@@ -397,24 +404,6 @@ fn copy_offered(offer: &Offer, len: u64, to: &mut Unpacker) {
     unsafe { to.unpack_from(RawBytes::new(bytes, len as usize)) };
 }
 
-/// Where a fiber sleeps.
-#[derive(Clone)]
-pub struct SimBed {
-    network: SharedNetwork,
-    pause: Option<Rc<dyn Fn(Pause)>>,
-}
-
-impl Bed for SimBed {
-    fn sleep(&self) {
-        match &self.pause {
-            Some(pause) => pause(Pause::Wait),
-            None => _ = self.network.borrow_mut().advance(),
-        }
-    }
-
-    fn wake(&self) {}
-}
-
 impl Port for SimPort {
     type Memory = SimPort;
     type Bed = SimBed;
@@ -467,27 +456,53 @@ impl Port for SimPort {
 
     fn rest_in_turn(&mut self, _: u32, rests_for: Option<Duration>) -> Rest {
         self.idle_polls = 0;
-        if rests_for.is_none() { Rest::GiveWay } else { Rest::Sleep }
+        match rests_for.is_none() || self.network.borrow_mut().parked(self.me).own > 0 {
+            true => Rest::GiveWay,
+            false => Rest::Sleep,
+        }
     }
 
     fn give_way(&mut self) {
         self.pause(Pause::Yield);
     }
 
-    fn lie_down(&mut self, _: bool) -> Option<SimBed> {
-        Some(SimBed { network: Rc::clone(&self.network), pause: self.pause.clone() })
+    fn lie_down(&mut self, several: bool) -> Option<SimBed> {
+        let mut network = self.network.borrow_mut();
+        let mut bell = None;
+        if several {
+            network.parked(self.me).raise(true);
+            if network.has_news(self.me) || network.parked(self.me).own > 0 {
+                return None;
+            }
+            bell = Some(Rc::default());
+        }
+        drop(network);
+        let (network, pause) = (Rc::clone(&self.network), self.pause.clone());
+        Some(SimBed { network, me: self.me, pause, bell })
     }
 
-    fn announce(&mut self) {}
+    fn announce(&mut self) {
+        self.network.borrow_mut().parked(self.me).raise(true);
+    }
 
-    fn get_up(&mut self) {}
+    fn get_up(&mut self) {
+        self.network.borrow_mut().parked(self.me).raise(false);
+    }
 
     fn was_rung(&mut self) -> bool {
-        false
+        self.network.borrow_mut().parked(self.me).was_rung()
     }
 
     fn oversleeps(&self) -> bool {
-        false
+        self.network.borrow_mut().parked(self.me).own > 0
+    }
+
+    fn is_asked(&mut self) -> bool {
+        self.answers.is_some()
+    }
+
+    fn answer(&mut self, answer: &Answer) {
+        self.answers.iter().for_each(|answers| answers(answer));
     }
 
     /// Every few polls that find nothing give a turn already.
