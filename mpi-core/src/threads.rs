@@ -15,6 +15,9 @@ use std::ptr::NonNull;
 
 use crate::rest::{Bed, Rest};
 
+/// Rounds of progress in which a thread that leaves others asleep takes in what is there, before it wakes one for more.
+const ROUNDS_BEFORE_LEAVING: u32 = 8;
+
 /// How the threads of a process pass their turn on.
 pub trait Turns {
     /// Gives the turn to a thread that waits for it, if one does, and takes it again behind that one.
@@ -148,14 +151,15 @@ pub trait Sharer: Shared {
         if threads.is_one_awake() {
             return;
         }
-        let mut anew = std::mem::take(&mut threads.unannounced);
+        let (mut anew, mut more) = (std::mem::take(&mut threads.unannounced), false);
         while anew {
             self.announce();
-            self.take_in();
+            // A round takes in so much at most, and nobody rings for the rest.
+            more = (0..ROUNDS_BEFORE_LEAVING).all(|_| self.take_in());
             self.wake_sleepers();
             anew = self.was_rung();
         }
-        let late = self.oversleeps();
+        let late = more || self.oversleeps();
         let threads = self.threads().filter(|threads| late && !threads.is_one_awake());
         if let Some(first) = threads.and_then(|threads| threads.asleep.first_mut()) {
             first.woken = true;

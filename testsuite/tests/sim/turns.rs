@@ -2,6 +2,7 @@
 //! for others that sleep.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use mpi_core::attributes::Convention;
 use mpi_core::buffer::UserBuffer;
@@ -10,7 +11,7 @@ use mpi_core::coll::menu::Collective;
 use mpi_core::datatype::BYTE;
 use mpi_core::handle::OpHandle;
 use mpi_core::op::{Op, UserOp};
-use mpi_core::p2p::Message;
+use mpi_core::p2p::{Message, Mode};
 use testsuite::sim::{COMM_WORLD, Hang, Outcome, SimEntry, SimThread, World};
 
 use crate::calls::arguments::Arguments;
@@ -98,6 +99,48 @@ fn who_sleeps_is_woken_for_what_a_function_of_the_program_is_to_reduce() {
             thread.call(|_| ended.set(true));
         };
         let outcome = World::new(seed, 3).start_threads(2, begin, body);
+        outcome.unwrap_or_else(|hang| panic!("{hang}"));
+    }
+}
+
+/// Nobody rings for what came while a thread was awake, however much it is.
+#[test]
+fn who_leaves_takes_in_all_that_others_sleep_for() {
+    const BETWEEN: i32 = 30;
+    let byte = |at: &mut u8, rank, tag| {
+        let buf = UserBuffer(at);
+        Message { buf, count: 1, datatype: BYTE, rank, tag, comm: COMM_WORLD }
+    };
+    let body = move |thread: &SimThread, last_is_here: &Rc<Cell<bool>>| {
+        let mut at = 0u8;
+        let mut receive = |mpi: &mut SimEntry<'_>, tag| {
+            mpi.messages().receive(byte(&mut at, 1, tag)).unwrap();
+        };
+        match (thread.rank, thread.number) {
+            (0, 0) => {
+                thread.call(|mpi| {
+                    receive(mpi, 0);
+                    // Meanwhile the rest comes.
+                    (0..200).for_each(|_| thread.wait_until(|| true));
+                });
+                let last_is_here = Rc::clone(last_is_here);
+                thread.wait_until(move || last_is_here.get());
+                thread.call(|mpi| (1..=BETWEEN).for_each(|tag| receive(mpi, tag)));
+            }
+            (0, _) => {
+                thread.call(|mpi| receive(mpi, BETWEEN + 1));
+                last_is_here.set(true);
+            }
+            (_, 0) => thread.call(|mpi| {
+                for tag in 0..=BETWEEN + 1 {
+                    mpi.messages().send(byte(&mut at, 0, tag), Mode::Standard).unwrap();
+                }
+            }),
+            _ => {}
+        }
+    };
+    for seed in 0..40 {
+        let outcome = World::new(seed, 2).start_threads(2, |_| Rc::default(), body);
         outcome.unwrap_or_else(|hang| panic!("{hang}"));
     }
 }
