@@ -16,6 +16,7 @@ mod partitioned;
 mod persistent;
 mod severed;
 mod thousand;
+mod threads;
 mod turns;
 mod windows;
 mod world;
