@@ -118,14 +118,19 @@ impl<'a, P: Port> Entry<'a, P> {
         call: impl FnOnce(&Self) -> Call,
         over: &mut impl FnMut(&mut Process<P>) -> bool,
     ) {
-        match self.threads {
-            None => self.port.rest_alone(backoff.polls),
-            Some(_) => {
-                if self.rest_in_turn(backoff, over) == Rest::Look {
-                    return;
-                }
-            }
+        if self.threads.is_none() {
+            self.port.rest_alone(backoff.polls);
+            return self.note_rest(backoff, call);
         }
+        let how = self.how_to_rest(backoff);
+        if how != Rest::Look {
+            self.note_rest(backoff, call);
+        }
+        self.rest_in_turn(how, over);
+    }
+
+    /// Notes that a wait is behind its spin phase, and answers who asks for it.
+    fn note_rest(&mut self, backoff: &mut Backoff, call: impl FnOnce(&Self) -> Call) {
         if backoff.rests_since == 0 {
             backoff.rests_since = self.port.now().as_micros() as u32 | 1;
             self.rests = self.rests.wrapping_add(1);

@@ -9,7 +9,7 @@ use crate::entry::{Backoff, Entry};
 use crate::port::Port;
 use crate::process::Process;
 use crate::rest::Rest;
-use crate::threads::{Over, Shared, Sharer, Threads, Turns, rest};
+use crate::threads::{Over, Shared, Sharer, Threads, Turns, Whose, rest, sleep};
 
 impl<P: Port> Shared for Process<P> {
     type Bed = P::Bed;
@@ -19,12 +19,12 @@ impl<P: Port> Shared for Process<P> {
         self.threads.as_mut()
     }
 
-    fn lie_down(&mut self) -> Option<P::Bed> {
-        self.port.lie_down(true)
+    fn bed(&mut self) -> P::Bed {
+        self.port.bed()
     }
 
-    fn announce(&mut self) {
-        self.port.announce();
+    fn lie_down(&mut self) -> Option<P::Bed> {
+        self.port.lie_down(true)
     }
 
     fn look_after(&mut self) {
@@ -33,10 +33,6 @@ impl<P: Port> Shared for Process<P> {
 
     fn was_rung(&mut self) -> bool {
         self.port.get().is_some_and(|port| port.was_rung())
-    }
-
-    fn take_in(&mut self) -> bool {
-        self.progress()
     }
 
     fn oversleeps(&self) -> bool {
@@ -108,41 +104,40 @@ impl<P: Port> Entry<'_, P> {
         Some(Outside { process: self.process(), turns })
     }
 
-    /// Rests as one of several threads: first of all others have their turns.
-    pub(crate) fn rest_in_turn(
-        &mut self,
-        backoff: &Backoff,
-        over: &mut Over<'_, Process<P>>,
-    ) -> Rest {
-        let procedure = self.procedure;
+    /// What one of several threads is to do between two looks: sleep, if another one looks for all.
+    pub(crate) fn how_to_rest(&mut self, backoff: &Backoff) -> Rest {
+        let Some(threads) = self.threads.as_ref().filter(|threads| !threads.is_looked_for()) else {
+            return Rest::Sleep;
+        };
+        let beside = threads.program_sleeps();
         let since = |now: Duration| (now.as_micros() as u32).wrapping_sub(backoff.rests_since);
         let has_rested = backoff.rests_since != 0;
         let rests_for = has_rested.then(|| Duration::from_micros(since(self.port.now()).into()));
-        let how = self.port.rest_in_turn(backoff.polls, rests_for);
+        self.port.rest_in_turn(backoff.polls, rests_for, beside)
+    }
+
+    /// Rests as one of several threads.
+    pub(crate) fn rest_in_turn(&mut self, how: Rest, over: &mut Over<'_, Process<P>>) {
+        let procedure = self.procedure;
         // What functions of the program are to reduce is left to whoever is in a call.
         let over: &mut Over<'_, Process<P>> =
             &mut |process| over(process) || !process.reductions.is_empty();
         // SAFETY: this thread has the turn, and nothing of the process is borrowed.
         unsafe { rest(self.process(), how, over) };
         self.procedure = procedure;
-        how
-    }
-
-    fn note_own(&mut self, waits: bool) {
-        if let Some(threads) = &mut self.threads {
-            threads.has_own = waits;
-        }
     }
 
     /// Goes on with what is under way, for a thread of the library's own, until it `ends`. What functions of the
     /// program are to reduce it leaves to the program.
     pub fn watch(&mut self, mut ends: impl FnMut() -> bool) {
         while !ends() {
-            let how = if self.progress() { Rest::Look } else { Rest::Sleep };
-            self.note_own(true);
-            // SAFETY: this thread has the turn, and nothing of the process is borrowed.
-            unsafe { rest(self.process(), how, &mut |_| ends()) };
-            self.note_own(false);
+            if self.progress() {
+                self.look_for_sleepers();
+                self.threads.iter().for_each(|threads| threads.turns.pass());
+            } else {
+                // SAFETY: this thread has the turn, and nothing of the process is borrowed.
+                unsafe { sleep(self.process(), Whose::Library, &mut |_| ends()) };
+            }
         }
     }
 }

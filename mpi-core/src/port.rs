@@ -345,18 +345,20 @@ pub trait Port: Transport {
     /// the turn.
     fn set_threads(&mut self, several: bool);
 
-    /// What a thread of several is to do after so many polls that found nothing, and so long behind the spin phase.
-    fn rest_in_turn(&mut self, idle_polls: u32, rests_for: Option<Duration>) -> Rest;
+    /// What the thread that looks for all is to do after so many polls that found nothing, and so long behind the spin
+    /// phase, while so many sleep `beside` it.
+    fn rest_in_turn(&mut self, idle_polls: u32, rests_for: Option<Duration>, beside: usize)
+    -> Rest;
 
     /// Lets others have this processor for a moment.
     fn give_way(&mut self);
 
+    /// Makes a bed in which a thread of several sleeps until another one wakes it.
+    fn bed(&mut self) -> Self::Bed;
+
     /// Makes a bed, for one of `several` threads or the only one, and has all who send from now on ring once; none if
     /// there is news already. [`Port::get_up`] follows in both cases.
     fn lie_down(&mut self, several: bool) -> Option<Self::Bed>;
-
-    /// Has all who send from now on ring once, for threads that sleep on.
-    fn announce(&mut self);
 
     /// Nobody needs to ring.
     fn get_up(&mut self);

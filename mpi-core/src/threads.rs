@@ -2,10 +2,10 @@
 //! turn away.
 //!
 //! One thread has the turn, and with it the whole process. It keeps it for a call, except while it waits and while the
-//! program's own code runs. A thread that waits for long lies down: it says when its wait is over, and sleeps without
-//! the turn; then whoever sends to the process rings, once, which wakes all who sleep. A thread that waits awake looks
-//! for all: nobody needs to ring, and it wakes those whose waits it finds over. The last one awake, before it sleeps
-//! itself or leaves, sees to it that senders ring again, and looks once more for what came before they knew.
+//! program's own code runs. Of those who wait one looks for all, and nobody needs to ring: it wakes those whose waits it
+//! finds over. The others say when their waits are over, and sleep until they are called. When the one that looks has
+//! waited for long it sleeps as well, on what news rings; whoever sends to the process rings, once. Who leaves while all
+//! others sleep calls one of them to look on, unless one listens whom nobody has been kept from ringing for.
 //!
 //! Nothing here knows what a process is: so that a model can try every order of events
 //! (`transports/src/turns_model.rs`).
@@ -14,9 +14,6 @@
 use std::ptr::NonNull;
 
 use crate::rest::{Bed, Rest};
-
-/// Rounds of progress in which a thread that leaves others asleep takes in what is there, before it wakes one for more.
-const ROUNDS_BEFORE_LEAVING: u32 = 8;
 
 /// How the threads of a process pass their turn on.
 pub trait Turns {
@@ -44,20 +41,18 @@ pub trait Shared: Sized {
     /// Its threads, if several may use it.
     fn threads(&mut self) -> Option<&mut Threads<Self>>;
 
-    /// Makes a bed, and has all who send from now on ring once; none if something is here already.
-    fn lie_down(&mut self) -> Option<Self::Bed>;
+    /// Makes a bed in which a thread sleeps until it is called.
+    fn bed(&mut self) -> Self::Bed;
 
-    /// Has all who send from now on ring once, for those who sleep on.
-    fn announce(&mut self);
+    /// Makes a bed in which news wakes too, and has all who send from now on ring once; none if something is here
+    /// already.
+    fn lie_down(&mut self) -> Option<Self::Bed>;
 
     /// Nobody needs to ring: a thread is awake and looks for all.
     fn look_after(&mut self);
 
     /// Whether somebody may have rung since this was last asked.
     fn was_rung(&mut self) -> bool;
-
-    /// Takes in what has come; whether anything has.
-    fn take_in(&mut self) -> bool;
 
     /// Whether what has begun meanwhile needs a look before any sleeper would get up by itself.
     fn oversleeps(&self) -> bool;
@@ -66,12 +61,29 @@ pub trait Shared: Sized {
 /// What says whether a wait is over.
 pub(crate) type Over<'a, S> = dyn FnMut(&mut S) -> bool + 'a;
 
+/// Whose a thread is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The program's.
+    Program,
+    /// The library's own, which looks only at what nobody else looks at.
+    Library,
+}
+
 /// A thread that sleeps.
 struct Asleep<S: Shared> {
     number: u64,
+    of: Whose,
     over: NonNull<Over<'static, S>>,
     bed: S::Bed,
     woken: bool,
+}
+
+impl<S: Shared> Asleep<S> {
+    fn wake(&mut self) {
+        self.woken = true;
+        self.bed.wake();
+    }
 }
 
 /// The threads of a process.
@@ -80,12 +92,10 @@ pub struct Threads<S: Shared> {
     asleep: Vec<Asleep<S>>,
     /// Sleeps so far.
     sleeps: u64,
-    /// Those who wait without the turn, awake or asleep.
-    waiting: usize,
+    /// Threads of the program that wait without the turn, and look for all when they have it: one, but for moments.
+    looking: usize,
     /// Those whose calls run functions of the program.
     pub(crate) outside: usize,
-    /// One of those who wait is a thread of the library's own.
-    pub(crate) has_own: bool,
     /// Senders do not ring, or may have rung already.
     unannounced: bool,
 }
@@ -93,25 +103,27 @@ pub struct Threads<S: Shared> {
 impl<S: Shared> Threads<S> {
     /// Threads that take these turns, one of which the caller has.
     pub fn new(turns: &'static dyn Turns) -> Threads<S> {
-        Threads {
-            turns,
-            asleep: Vec::new(),
-            sleeps: 0,
-            waiting: 0,
-            outside: 0,
-            has_own: false,
-            unannounced: false,
-        }
+        Threads { turns, asleep: Vec::new(), sleeps: 0, looking: 0, outside: 0, unannounced: false }
     }
 
     /// Whether other threads than the one that has the turn are in calls.
     pub(crate) fn are_inside(&self) -> bool {
-        self.waiting + self.outside > usize::from(self.has_own)
+        self.looking + self.outside + self.program_sleeps() > 0
+    }
+
+    /// Threads of the program that sleep in calls.
+    pub(crate) fn program_sleeps(&self) -> usize {
+        self.asleep.iter().filter(|one| one.of == Whose::Program).count()
+    }
+
+    /// Whether a thread of the program that waits looks for all: then others sleep.
+    pub fn is_looked_for(&self) -> bool {
+        self.looking > 0
     }
 
     /// Whether one that waits is awake, or will be.
     fn is_one_awake(&self) -> bool {
-        self.waiting > self.asleep.iter().filter(|one| !one.woken).count()
+        self.is_looked_for() || self.asleep.iter().any(|one| one.woken)
     }
 
     /// Whether one of them sleeps.
@@ -120,14 +132,22 @@ impl<S: Shared> Threads<S> {
     }
 
     /// Notes a sleeper; its number.
-    fn lie_in(&mut self, bed: S::Bed, over: &mut Over<'_, S>) -> u64 {
+    fn lie_in(&mut self, of: Whose, bed: S::Bed, over: &mut Over<'_, S>) -> u64 {
         // SAFETY: only the lifetime is forgotten. The sleeper takes this out before `over` ends.
         let over = unsafe {
             std::mem::transmute::<NonNull<Over<'_, S>>, NonNull<Over<'static, S>>>(over.into())
         };
         self.sleeps += 1;
-        self.asleep.push(Asleep { number: self.sleeps, over, bed, woken: false });
+        self.asleep.push(Asleep { number: self.sleeps, of, over, bed, woken: false });
         self.sleeps
+    }
+
+    /// Calls one to look on, of the program's if there is one.
+    fn call_one(&mut self) {
+        let of_the_program = self.asleep.iter().position(|one| one.of == Whose::Program);
+        if let Some(one) = self.asleep.get_mut(of_the_program.unwrap_or(0)) {
+            one.wake();
+        }
     }
 }
 
@@ -145,25 +165,11 @@ pub trait Sharer: Shared {
     #[cold]
     fn leave_sleepers(&mut self) {
         self.wake_sleepers();
-        let rung = self.was_rung();
+        let missed = self.was_rung() | self.oversleeps();
         let Some(threads) = self.threads() else { return };
-        threads.unannounced |= rung;
-        if threads.is_one_awake() {
-            return;
-        }
-        let (mut anew, mut more) = (std::mem::take(&mut threads.unannounced), false);
-        while anew {
-            self.announce();
-            // A round takes in so much at most, and nobody rings for the rest.
-            more = (0..ROUNDS_BEFORE_LEAVING).all(|_| self.take_in());
-            self.wake_sleepers();
-            anew = self.was_rung();
-        }
-        let late = more || self.oversleeps();
-        let threads = self.threads().filter(|threads| late && !threads.is_one_awake());
-        if let Some(first) = threads.and_then(|threads| threads.asleep.first_mut()) {
-            first.woken = true;
-            first.bed.wake();
+        threads.unannounced |= missed;
+        if threads.unannounced && !threads.is_one_awake() {
+            threads.call_one();
         }
     }
 
@@ -176,8 +182,7 @@ pub trait Sharer: Shared {
             // has; there it takes its entry out.
             let over = unsafe { one.over.as_mut() };
             if over(self) {
-                one.woken = true;
-                one.bed.wake();
+                one.wake();
             }
         }
         if let Some(threads) = self.threads() {
@@ -202,49 +207,48 @@ impl<S: Shared> Sharer for S {}
 /// # Safety
 /// The caller has the turn and holds no borrow of `shared`, which lives until this returns.
 pub unsafe fn rest<S: Shared>(mut shared: NonNull<S>, how: Rest, over: &mut Over<'_, S>) {
-    // SAFETY: the caller's promise; borrowed anew after each time without the turn.
+    // SAFETY: the caller's promise; borrowed anew after the time without the turn.
     let process = unsafe { shared.as_mut() };
-    // Before others have their turns: a wait may look at what this thread has just asked for in vain.
-    if how == Rest::Sleep && over(process) {
-        return;
-    }
     let Some(threads) = process.threads() else { return };
-    threads.waiting += 1;
+    if how == Rest::Sleep {
+        // SAFETY: the caller's promise.
+        return unsafe { sleep(shared, Whose::Program, over) };
+    }
+    threads.looking += 1;
     let turns = threads.turns;
     process.look_for_sleepers();
-    turns.pass();
     match how {
-        Rest::Look => {}
         Rest::GiveWay => turns.give_way(),
-        // SAFETY: the caller's promise.
-        Rest::Sleep => unsafe { sleep(shared, turns, over) },
+        Rest::Look | Rest::Sleep => turns.pass(),
     }
     // SAFETY: as above.
     if let Some(threads) = unsafe { shared.as_mut() }.threads() {
-        threads.waiting -= 1;
+        threads.looking -= 1;
     }
 }
 
-/// Sleeps, unless there is news or the wait is `over`.
+/// Sleeps without the turn until another thread calls or the wait is `over`, and until there is news if no other thread
+/// looks.
 ///
 /// # Safety
 /// As for [`rest`].
-unsafe fn sleep<S: Shared>(
-    mut shared: NonNull<S>,
-    turns: &'static dyn Turns,
-    over: &mut Over<'_, S>,
-) {
+pub(crate) unsafe fn sleep<S: Shared>(mut shared: NonNull<S>, of: Whose, over: &mut Over<'_, S>) {
     // SAFETY: the caller's promise; borrowed anew after the time without the turn.
     let process = unsafe { shared.as_mut() };
-    let bed = process.lie_down();
+    // Before others have their turns: a wait may look at what this thread has just asked for in vain.
+    if over(process) {
+        return;
+    }
+    let Some(threads) = process.threads() else { return };
+    let (turns, listens) = (threads.turns, !threads.is_looked_for());
+    let bed = if listens { process.lie_down() } else { Some(process.bed()) };
     // What came while nobody was to ring has woken nobody.
     process.wake_sleepers();
     if let Some(bed) = bed
-        && !over(process)
         && let Some(threads) = process.threads()
     {
-        threads.unannounced = false;
-        let number = threads.lie_in(bed.clone(), over);
+        threads.unannounced = !listens;
+        let number = threads.lie_in(of, bed.clone(), over);
         turns.leave();
         bed.sleep();
         turns.come();
@@ -253,10 +257,12 @@ unsafe fn sleep<S: Shared>(
             threads.asleep.retain(|one| one.number != number);
         }
     }
-    // SAFETY: as above.
-    let process = unsafe { shared.as_mut() };
-    process.look_after();
-    if let Some(threads) = process.threads() {
-        threads.unannounced = true;
+    if listens {
+        // SAFETY: as above.
+        let process = unsafe { shared.as_mut() };
+        process.look_after();
+        if let Some(threads) = process.threads() {
+            threads.unannounced = true;
+        }
     }
 }

@@ -1,7 +1,9 @@
-//! Where a thread of this process sleeps: on descriptors that have something to read when there is news.
+//! Where a thread of this process sleeps: until another one wakes it, or on descriptors that have something to read when
+//! there is news.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use mpi_core::rest;
@@ -65,42 +67,52 @@ impl Sleepers {
 
 /// See the module's text.
 #[derive(Clone)]
-pub struct Bed {
-    news: [Option<RawFd>; 2],
-    bell: Option<Bell>,
-    at_most: Duration,
+pub enum Bed {
+    /// Where only another thread of the process wakes this one.
+    Own(Thread),
+    /// Where news does too.
+    Listens { news: [Option<RawFd>; 2], bell: Option<Bell>, at_most: Duration },
 }
 
 impl Bed {
-    /// A bed in which these descriptors wake, and the bell, and the clock.
+    /// One in which another thread wakes this one.
+    pub(crate) fn own() -> Bed {
+        Bed::Own(thread::current())
+    }
+
+    /// One in which these descriptors wake, and the bell, and the clock.
     pub(crate) fn new(
         news: [Option<BorrowedFd<'_>>; 2],
         bell: Option<Bell>,
         at_most: Duration,
     ) -> Bed {
-        Bed { news: news.map(|fd| fd.map(|fd| fd.as_raw_fd())), bell, at_most }
+        Bed::Listens { news: news.map(|fd| fd.map(|fd| fd.as_raw_fd())), bell, at_most }
     }
 }
 
 impl rest::Bed for Bed {
     fn sleep(&self) {
+        let Bed::Listens { news, bell, at_most } = self else { return thread::park() };
         // SAFETY: the port that made this bed has the descriptors open, and is closed when nobody sleeps any more.
-        let [first, second] =
-            self.news.map(|fd| fd.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }));
-        let bell = self.bell.as_ref().map(|bell| bell.as_fd());
-        if let Err(error) = wait::until_readable([first, second, bell], self.at_most) {
+        let [first, second] = news.map(|fd| fd.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }));
+        let rings = bell.as_ref().map(|bell| bell.as_fd());
+        if let Err(error) = wait::until_readable([first, second, rings], *at_most) {
             tracing::warn!(%error, "sleeping on the shared-memory socket failed");
         }
-        if let Some(bell) = &self.bell {
+        if let Some(bell) = bell {
             // Empty, unless it has rung.
             let _ = rustix::io::read(bell, &mut [0; 8]);
         }
     }
 
     fn wake(&self) {
-        if let Some(bell) = &self.bell {
-            // A counter that is full rings as well.
-            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+        match self {
+            Bed::Own(thread) => thread.unpark(),
+            Bed::Listens { bell: Some(bell), .. } => {
+                // A counter that is full rings as well.
+                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+            }
+            Bed::Listens { bell: None, .. } => {}
         }
     }
 }

@@ -478,9 +478,14 @@ impl Port for LocalPort {
         self.shm.set_threads(several);
     }
 
-    fn rest_in_turn(&mut self, idle_polls: u32, rests_for: Option<Duration>) -> Rest {
+    fn rest_in_turn(
+        &mut self,
+        idle_polls: u32,
+        rests_for: Option<Duration>,
+        beside: usize,
+    ) -> Rest {
         match self.loopback.is_idle() {
-            true => self.shm.rest_in_turn(idle_polls, rests_for),
+            true => self.shm.rest_in_turn(idle_polls, rests_for, beside),
             false => Rest::Look,
         }
     }
@@ -489,18 +494,14 @@ impl Port for LocalPort {
         wait::give_way();
     }
 
+    fn bed(&mut self) -> Bed {
+        Bed::own()
+    }
+
     fn lie_down(&mut self, several: bool) -> Option<Bed> {
         self.pace.hurry();
         let nets = self.nets.as_mut();
         self.shm.lie_down(several, nets.and_then(|nets| nets.before_sleep()))
-    }
-
-    fn announce(&mut self) {
-        self.shm.announce();
-        self.pace.hurry();
-        if let Some(nets) = &mut self.nets {
-            nets.before_sleep();
-        }
     }
 
     fn get_up(&mut self) {

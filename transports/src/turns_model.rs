@@ -71,12 +71,13 @@ struct Node {
 struct Bed {
     node: Arc<Node>,
     bell: usize,
+    listens: bool,
 }
 
 impl mpi_core::rest::Bed for Bed {
     fn sleep(&self) {
         let mut ears = self.node.ears.lock().expect("as above");
-        while ears.datagrams == 0 && !ears.bells[self.bell] {
+        while !ears.bells[self.bell] && !(self.listens && ears.datagrams > 0) {
             ears = self.node.heard.wait(ears).expect("as above");
         }
         ears.bells[self.bell] = false;
@@ -118,13 +119,13 @@ impl Shared for Process {
         self.threads.as_mut()
     }
 
-    fn lie_down(&mut self) -> Option<Bed> {
-        self.park();
-        (!self.has_mail()).then(|| Bed { node: Arc::clone(&self.node), bell: OWN.with(Cell::get) })
+    fn bed(&mut self) -> Bed {
+        Bed { node: Arc::clone(&self.node), bell: OWN.with(Cell::get), listens: false }
     }
 
-    fn announce(&mut self) {
+    fn lie_down(&mut self) -> Option<Bed> {
         self.park();
+        (!self.has_mail()).then(|| Bed { listens: true, ..self.bed() })
     }
 
     fn look_after(&mut self) {
@@ -135,6 +136,13 @@ impl Shared for Process {
         std::mem::take(&mut self.rung)
     }
 
+    fn oversleeps(&self) -> bool {
+        false
+    }
+}
+
+impl Process {
+    /// Takes in what has come; whether anything has.
     fn take_in(&mut self) -> bool {
         self.rung |= std::mem::take(&mut self.node.ears.lock().expect("as above").datagrams) > 0;
         let mut any = false;
@@ -145,10 +153,6 @@ impl Shared for Process {
             }
         }
         any
-    }
-
-    fn oversleeps(&self) -> bool {
-        false
     }
 }
 
@@ -174,6 +178,9 @@ fn receive(both: &Both, turn: &'static Turn, own: usize) {
             break;
         }
         if !process.take_in() {
+            if process.threads().is_some_and(|threads| threads.is_looked_for()) {
+                how = Rest::Sleep;
+            }
             let process = NonNull::from(process);
             // SAFETY: as above.
             unsafe { rest(process, how, &mut |process| process.got[own] > 0) };

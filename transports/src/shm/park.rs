@@ -24,6 +24,8 @@ pub(super) struct Waiter {
     pid: u32,
     spin_polls: u32,
     yield_for: Duration,
+    ranks: u32,
+    processors: u32,
     /// Ranks for each processor, rounded up.
     share: u32,
     last: u32,
@@ -39,11 +41,14 @@ pub(super) struct Waiter {
 
 impl Waiter {
     pub(super) fn new(settings: &ShmSettings, ranks: u32) -> Waiter {
+        let processors = u32::try_from(cpus::usable()).unwrap_or(u32::MAX);
         Waiter {
             pid: std::process::id(),
             spin_polls: settings.spin_polls,
             yield_for: Duration::from_micros(settings.yield_micros.into()),
-            share: share(ranks),
+            ranks,
+            processors,
+            share: ranks.div_ceil(processors),
             last: 0,
             since: Instant::now(),
             yields: 0,
@@ -102,11 +107,6 @@ impl Waiter {
         self.yields = self.yields.wrapping_add(1);
         false
     }
-}
-
-/// How many of so many ranks share a processor that this one may use.
-fn share(ranks: u32) -> u32 {
-    ranks.div_ceil(u32::try_from(cpus::usable()).unwrap_or(u32::MAX))
 }
 
 impl Contacts {
@@ -180,9 +180,15 @@ impl Shm {
         self.waiter.spin_polls = if several { 0 } else { self.waiter.spins_in_turn };
     }
 
-    /// See [`mpi_core::port::Port::rest_in_turn`].
-    pub(crate) fn rest_in_turn(&mut self, idle_polls: u32, rests_for: Option<Duration>) -> Rest {
-        if !self.is_oversubscribed() && idle_polls < self.waiter.spins_in_turn {
+    /// See [`mpi_core::port::Port::rest_in_turn`]. Other ranks are taken to have as many threads.
+    pub(crate) fn rest_in_turn(
+        &mut self,
+        idle_polls: u32,
+        rests_for: Option<Duration>,
+        beside: usize,
+    ) -> Rest {
+        let threads = self.waiter.ranks.saturating_mul(beside as u32 + 1);
+        if threads <= self.waiter.processors && idle_polls < self.waiter.spins_in_turn {
             std::hint::spin_loop();
             return Rest::Look;
         }
@@ -235,14 +241,6 @@ impl Shm {
         self.waiter.sleep = self.waiter.sleep.wrapping_add(2) | 1;
         self.contacts.arena.parked().store(self.waiter.sleep, Ordering::SeqCst);
         self.contacts.fences && self.contacts.all_fence && barrier::everywhere().is_ok()
-    }
-
-    /// See [`mpi_core::port::Port::announce`].
-    pub(crate) fn announce(&mut self) {
-        // Where nobody can be made to fence a sleep is short, and what was not seen here is seen then.
-        self.raise_parked();
-        self.look_at_all = true;
-        self.contacts.look_soon();
     }
 
     /// See [`mpi_core::port::Port::get_up`].

@@ -39,6 +39,8 @@ pub struct SimBed {
     pub(super) pause: Option<Rc<dyn Fn(Pause)>>,
     /// By which other fibers of the process wake this one, if there are several.
     pub(super) bell: Option<Rc<Cell<bool>>>,
+    /// Whether what arrives wakes it too.
+    pub(super) listens: bool,
 }
 
 impl Bed for SimBed {
@@ -48,8 +50,9 @@ impl Bed for SimBed {
             return;
         };
         let Some(bell) = &self.bell else { return pause(Pause::Wait) };
-        let (network, me, rung) = (Rc::clone(&self.network), self.me, Rc::clone(bell));
-        pause(Pause::Until(Rc::new(move || rung.get() || network.borrow_mut().parked(me).rings)));
+        let (SimBed { network, me, listens, .. }, rung) = (self.clone(), Rc::clone(bell));
+        let wakes = move || rung.get() || listens && network.borrow_mut().parked(me).rings;
+        pause(Pause::Until(Rc::new(wakes)));
         bell.set(false);
     }
 

@@ -454,7 +454,7 @@ impl Port for SimPort {
 
     fn set_threads(&mut self, _: bool) {}
 
-    fn rest_in_turn(&mut self, _: u32, rests_for: Option<Duration>) -> Rest {
+    fn rest_in_turn(&mut self, _: u32, rests_for: Option<Duration>, _: usize) -> Rest {
         self.idle_polls = 0;
         match rests_for.is_none() || self.network.borrow_mut().parked(self.me).own > 0 {
             true => Rest::GiveWay,
@@ -466,23 +466,26 @@ impl Port for SimPort {
         self.pause(Pause::Yield);
     }
 
+    fn bed(&mut self) -> SimBed {
+        SimBed {
+            network: Rc::clone(&self.network),
+            me: self.me,
+            pause: self.pause.clone(),
+            bell: Some(Rc::default()),
+            listens: false,
+        }
+    }
+
     fn lie_down(&mut self, several: bool) -> Option<SimBed> {
-        let mut network = self.network.borrow_mut();
-        let mut bell = None;
         if several {
+            let mut network = self.network.borrow_mut();
             network.parked(self.me).raise(true);
             if network.has_news(self.me) || network.parked(self.me).own > 0 {
                 return None;
             }
-            bell = Some(Rc::default());
         }
-        drop(network);
-        let (network, pause) = (Rc::clone(&self.network), self.pause.clone());
-        Some(SimBed { network, me: self.me, pause, bell })
-    }
-
-    fn announce(&mut self) {
-        self.network.borrow_mut().parked(self.me).raise(true);
+        let bed = self.bed();
+        Some(SimBed { bell: bed.bell.filter(|_| several), listens: true, ..bed })
     }
 
     fn get_up(&mut self) {
