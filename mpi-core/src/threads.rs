@@ -245,6 +245,7 @@ pub(crate) unsafe fn sleep<S: Shared>(mut shared: NonNull<S>, of: Whose, over: &
     // What came while nobody was to ring has woken nobody.
     process.wake_sleepers();
     if let Some(bed) = bed
+        && !over(process)
         && let Some(threads) = process.threads()
     {
         threads.unannounced = !listens;

@@ -3,9 +3,11 @@
 
 use super::endpoint::EndpointId;
 
-/// What a process tells others of its sleepers, where several fibers take turns.
+/// What a process tells others of its sleepers.
 #[derive(Default)]
 pub(super) struct Parked {
+    /// Whether several fibers take turns.
+    pub(super) several: bool,
     /// Whether others are to ring.
     raised: bool,
     /// Who has rung since it was raised last.

@@ -8,7 +8,7 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::error::Error;
 use mpi_core::header::Header;
-use mpi_core::node_memory::{Awaited, Meeting, SegmentId};
+use mpi_core::node_memory::{Awaited, Meeting, NodeMemory, SegmentId};
 use mpi_core::port::{
     Activity, Advert, Body, Caps, Front, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled,
     Sink, Token, Transport,
@@ -452,7 +452,9 @@ impl Port for SimPort {
         if self.waits == 1 { Rest::GiveWay } else { Rest::Sleep }
     }
 
-    fn set_threads(&mut self, _: bool) {}
+    fn set_threads(&mut self, several: bool) {
+        self.network.borrow_mut().parked(self.me).several = several;
+    }
 
     fn rest_in_turn(&mut self, _: u32, rests_for: Option<Duration>, _: usize) -> Rest {
         self.idle_polls = 0;
@@ -480,7 +482,9 @@ impl Port for SimPort {
         if several {
             let mut network = self.network.borrow_mut();
             network.parked(self.me).raise(true);
-            if network.has_news(self.me) || network.parked(self.me).own > 0 {
+            let is_quiet = !network.has_news(self.me) && network.parked(self.me).own == 0;
+            drop(network);
+            if !is_quiet || self.has_come(&self.missed()) {
                 return None;
             }
         }

@@ -1,5 +1,5 @@
 //! Segments in a simulated world: parts are memory of the network, and whoever may wait for a fragment
-//! gets news of it, after a delay like any other.
+//! gets news of it, after a delay like any other, or a bell where several fibers take turns.
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -38,8 +38,13 @@ impl SimPort {
 
     /// Lets a member look again.
     fn nudge(&mut self, peer: PeerId) {
-        let to = self.endpoint(peer);
-        self.network.borrow_mut().schedule(self.id(), to, Item::Room);
+        let (me, to) = (self.id(), self.endpoint(peer));
+        let mut network = self.network.borrow_mut();
+        match network.parked(to).several {
+            // Those who are awake, or lie down, look by themselves.
+            true => network.parked(to).ring(me),
+            false => _ = network.schedule(me, to, Item::Room),
+        }
     }
 }
 
