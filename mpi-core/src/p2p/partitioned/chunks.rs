@@ -126,7 +126,7 @@ mod tests {
         fn no_bytes_that_another_process_names_overflow(
             partitions in 0_u32..1 << 31, smaller in 0_u32..64, from: u64, to: u64,
         ) {
-            let bytes = u64::MAX / u64::from(partitions.max(1)) >> smaller;
+            let bytes = (u64::MAX >> smaller) / u64::from(partitions.max(1));
             let chunks = Chunks::new(partitions, bytes);
             let over = chunks.over(from..to);
             prop_assert!(over.end <= chunks.len() && chunks.len() <= CHUNKS_MAX);
