@@ -39,6 +39,7 @@ pub(crate) fn start(node: NonNull<Node>) -> io::Result<()> {
 pub(crate) fn stop(node: &mut Node) {
     let Some(running) = THREAD.lock().take() else { return };
     ENDS.store(true, Ordering::Relaxed);
+    node.call_own();
     node.end_turn();
     Lock.leave();
     let ended = running.join();

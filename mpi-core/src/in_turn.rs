@@ -69,6 +69,11 @@ impl<P: Port> Process<P> {
         self.threads.as_ref().is_some_and(|threads| threads.turns.are_several())
     }
 
+    /// Calls the threads of the library's own, which may have to end.
+    pub fn call_own(&mut self) {
+        self.threads.iter_mut().for_each(Threads::call_own);
+    }
+
     /// What a thread has to do before it gives its turn back and goes on outside of the library.
     #[inline]
     pub fn end_turn(&mut self) {
@@ -127,8 +132,8 @@ impl<P: Port> Entry<'_, P> {
         self.procedure = procedure;
     }
 
-    /// Goes on with what is under way, for a thread of the library's own, until it `ends`. What functions of the
-    /// program are to reduce it leaves to the program.
+    /// Goes on with what is under way, for a thread of the library's own, until it `ends`, which it looks for when it is
+    /// [called](Process::call_own). What functions of the program are to reduce it leaves to the program.
     pub fn watch(&mut self, mut ends: impl FnMut() -> bool) {
         while !ends() {
             if self.progress() {
@@ -136,7 +141,7 @@ impl<P: Port> Entry<'_, P> {
                 self.threads.iter().for_each(|threads| threads.turns.pass());
             } else {
                 // SAFETY: this thread has the turn, and nothing of the process is borrowed.
-                unsafe { sleep(self.process(), Whose::Library, &mut |_| ends()) };
+                unsafe { sleep(self.process(), Whose::Library, &mut |_| false) };
             }
         }
     }

@@ -142,6 +142,12 @@ impl<S: Shared> Threads<S> {
         self.sleeps
     }
 
+    /// Calls those of the library's own, which then see whether they are to end.
+    pub(crate) fn call_own(&mut self) {
+        let own = self.asleep.iter_mut().filter(|one| one.of == Whose::Library);
+        own.for_each(Asleep::wake);
+    }
+
     /// Calls one to look on, of the program's if there is one.
     fn call_one(&mut self) {
         let of_the_program = self.asleep.iter().position(|one| one.of == Whose::Program);
@@ -175,18 +181,18 @@ pub trait Sharer: Shared {
 
     /// Wakes those whose waits are over.
     fn wake_sleepers(&mut self) {
-        let Some(threads) = self.threads() else { return };
-        let mut asleep = std::mem::take(&mut threads.asleep);
-        for one in asleep.iter_mut().filter(|one| !one.woken) {
+        let mut at = 0;
+        while let Some(one) = self.threads().and_then(|threads| threads.asleep.get_mut(at)) {
             // SAFETY: it lies on the stack of a thread that sleeps and comes back only with the turn, which this one
             // has; there it takes its entry out.
             let over = unsafe { one.over.as_mut() };
-            if over(self) {
-                one.wake();
+            if !one.woken
+                && over(self)
+                && let Some(threads) = self.threads()
+            {
+                threads.asleep[at].wake();
             }
-        }
-        if let Some(threads) = self.threads() {
-            threads.asleep = asleep;
+            at += 1;
         }
     }
 

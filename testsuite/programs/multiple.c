@@ -142,10 +142,53 @@ static void generalized(void) {
     EQUAL(pthread_join(thread, NULL), 0);
 }
 
+// All threads work on one message: each makes some of its partitions ready, and looks for others of what comes, whose
+// sender has divided it otherwise (MPI-5.0 §4.2).
+enum { READY = 2 * THREADS, ARRIVED = 3 * THREADS, READY_BYTES = 9000, ARRIVED_BYTES = READY_BYTES * READY / ARRIVED };
+
+static unsigned char parts_out[READY * READY_BYTES], parts_in[READY * READY_BYTES];
+static MPI_Request parts_sent, parts_received;
+
+static void *work_on_parts(void *argument) {
+    int t = (int)(long)argument, from = (rank + size - 1) % size;
+    for (int part = t; part < READY; part += THREADS) {
+        fill(parts_out + part * READY_BYTES, READY_BYTES, rank + part);
+        MPI_Pready(part, parts_sent);
+    }
+    for (int part = t; part < ARRIVED; part += THREADS) {
+        int arrived = 0, wrong = 0;
+        while (!arrived) MPI_Parrived(parts_received, part, &arrived);
+        unsigned char want[READY_BYTES];
+        for (int at = part * ARRIVED_BYTES; at < (part + 1) * ARRIVED_BYTES; at++) {
+            if (at % READY_BYTES == 0 || at == part * ARRIVED_BYTES) fill(want, READY_BYTES, from + at / READY_BYTES);
+            wrong += parts_in[at] != want[at % READY_BYTES];
+        }
+        fail("bytes of a partition", t, wrong, 0);
+    }
+    return NULL;
+}
+
 static void all(void *(*what)(void *)) {
     pthread_t threads[THREADS];
     for (long t = 0; t < THREADS; t++) EQUAL(pthread_create(&threads[t], NULL, what, (void *)t), 0);
     for (int t = 0; t < THREADS; t++) EQUAL(pthread_join(threads[t], NULL), 0);
+}
+
+static void partitions(void) {
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    OK(MPI_Psend_init(parts_out, READY, READY_BYTES, MPI_BYTE, to, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &parts_sent));
+    OK(MPI_Precv_init(parts_in, ARRIVED, ARRIVED_BYTES, MPI_BYTE, from, 1, MPI_COMM_WORLD, MPI_INFO_NULL,
+                      &parts_received));
+    for (int round = 0; round < ROUNDS / 10; round++) {
+        memset(parts_in, 0, sizeof parts_in);
+        OK(MPI_Start(&parts_received));
+        OK(MPI_Start(&parts_sent));
+        all(work_on_parts);
+        OK(MPI_Wait(&parts_sent, MPI_STATUS_IGNORE));
+        OK(MPI_Wait(&parts_received, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Request_free(&parts_sent));
+    OK(MPI_Request_free(&parts_received));
 }
 
 int main(int argc, char **argv) {
@@ -162,6 +205,7 @@ int main(int argc, char **argv) {
     all(collectives);
     among_threads();
     generalized();
+    partitions();
     for (int t = 0; t < THREADS; t++) OK(MPI_Comm_free(&own_comm[t]));
     OK(MPI_Op_free(&user_op));
     return finish();

@@ -273,14 +273,14 @@ pub(crate) fn derived_context(job: &str, number: u64) -> u64 {
     hashed(job, b"derived", number)
 }
 
-/// 63 bits that no other communicator of this or another job has, but by an accident less likely
-/// than a broken memory cell; even, so that the next value is free for the collectives.
+/// 62 bits that no other communicator of this or another job has, but by an accident less likely than a broken memory
+/// cell; a multiple of 4, so that the next value is free for the collectives, and the one behind it for partitions.
 pub(crate) fn hashed(job: &str, purpose: &[u8], number: u64) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(job.as_bytes()).update(b"\0").update(purpose);
     hasher.update(&number.to_le_bytes());
     let hash = hasher.finalize();
-    u64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i])) & !1
+    u64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i])) & !3
 }
 
 #[cfg(test)]

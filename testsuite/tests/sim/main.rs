@@ -14,6 +14,7 @@ mod nonblocking;
 mod p2p;
 mod partitioned;
 mod persistent;
+mod ready;
 mod severed;
 mod thousand;
 mod threads;

@@ -234,7 +234,10 @@ fn live(mpi: &SimThread, common: &Common, threads: u32, seed: u64, rounds: &[Rou
             Round::Own => thread.own(),
         }
     }
-    mpi.call(|_| common.working.set(common.working.get() - 1));
+    mpi.call(|mpi| {
+        common.working.set(common.working.get() - 1);
+        mpi.call_own();
+    });
 }
 
 /// Some networks: fast and narrow, ranks on one node and on several, with a processor each and without.

@@ -140,7 +140,10 @@ fn who_sleeps_is_woken_for_what_a_function_of_the_program_is_to_reduce() {
                 });
                 assert!(memory.recv == memory.expected, "{call:?} at rank {}", thread.rank);
             }
-            thread.call(|_| ended.set(true));
+            thread.call(|mpi| {
+                ended.set(true);
+                mpi.call_own();
+            });
         };
         let outcome = World::new(seed, 3).start_threads(2, begin, body);
         outcome.unwrap_or_else(|hang| panic!("{hang}"));

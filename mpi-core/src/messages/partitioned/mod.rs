@@ -17,7 +17,7 @@ use crate::constants::{ANY_SOURCE, ANY_TAG, Special};
 use crate::datatype::{Packer, Unpacker};
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, RequestHandle};
-use crate::p2p::partitioned::{Channel, Chunks, End, Plan, Round};
+use crate::p2p::partitioned::{Channel, Chunks, End, PARTS, Plan, Round};
 use crate::p2p::{Message, check_count};
 use crate::port::Port;
 use crate::process::Process;
@@ -46,7 +46,7 @@ impl<P: Port> Partitioned<'_, P> {
             None => (Packer::contiguous(message.buf, 0), None),
         };
         let bytes = packer.remaining();
-        let context = route.map_or(0, |_| self.process.new_context());
+        let context = route.map_or(0, |_| self.process.new_context() | PARTS);
         let chunks = Chunks::new(partitions, bytes.checked_div(partitions.into()).unwrap_or(0));
         let channel = Channel { context, chunks };
         let end = End::Send { packer, channel };

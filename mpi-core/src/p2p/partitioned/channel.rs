@@ -7,8 +7,11 @@ use crate::buffer::RawBytes;
 use crate::p2p::rendezvous::{Payload, payload, words};
 
 /// A communicator's context for these, but for what it differs by from that of its messages. Contexts are random, so
-/// that no other one is met; it is even, since odd ones are those of collectives.
+/// that no other one is met; its last bits are those of [`PARTS`].
 const APART: u64 = 0x7061_7274_6974_696e;
+
+/// The last bits of contexts of partitioned operations. Those of messages have 0 there, those of collectives 1.
+pub(crate) const PARTS: u64 = 2;
 
 /// The context in which the ends of partitioned operations on a communicator find each other.
 pub(crate) fn meeting(context: u64) -> u64 {

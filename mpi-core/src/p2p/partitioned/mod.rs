@@ -8,6 +8,6 @@ mod channel;
 mod chunks;
 mod plan;
 
-pub(crate) use channel::{Channel, meeting};
+pub(crate) use channel::{Channel, PARTS, meeting};
 pub(crate) use chunks::Chunks;
 pub(crate) use plan::{End, Plan, Round};
