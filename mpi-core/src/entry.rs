@@ -135,7 +135,7 @@ impl<'a, P: Port> Entry<'a, P> {
             backoff.rests_since = self.port.now().as_micros() as u32 | 1;
             self.rests = self.rests.wrapping_add(1);
         }
-        self.pending.has_slept();
+        self.pending.note_sleep();
         if self.port.is_asked() {
             let answer = self.answer(call(self));
             self.port.answer(&answer);

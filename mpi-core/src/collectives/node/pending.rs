@@ -32,7 +32,7 @@ pub(crate) struct Pending {
     queues: Vec<Queue>,
     /// Operations in all queues.
     count: usize,
-    /// The process has slept: who is gone meanwhile has to be seen before it sleeps again.
+    /// Notes that the process has slept. who is gone meanwhile has to be seen before it sleeps again.
     slept: bool,
     /// What runs now only begins: nothing may be waited for.
     pub(super) starting: bool,
@@ -73,9 +73,9 @@ impl Pending {
         self.starting
     }
 
-    /// The process has slept.
+    /// Notes that the process has slept.
     #[inline]
-    pub(crate) fn has_slept(&mut self) {
+    pub(crate) fn note_sleep(&mut self) {
         self.slept = true;
     }
 
