@@ -263,6 +263,9 @@ pub(crate) unsafe fn sleep<S: Shared>(mut shared: NonNull<S>, of: Whose, over: &
         if let Some(threads) = unsafe { shared.as_mut() }.threads() {
             threads.asleep.retain(|one| one.number != number);
         }
+    } else {
+        // What is here may be for another one.
+        turns.pass();
     }
     if listens {
         // SAFETY: as above.
