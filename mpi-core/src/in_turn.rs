@@ -132,8 +132,8 @@ impl<P: Port> Entry<'_, P> {
         self.procedure = procedure;
     }
 
-    /// Goes on with what is under way, for a thread of the library's own, until it `ends`, which it looks for when it is
-    /// [called](Process::call_own). What functions of the program are to reduce it leaves to the program.
+    /// Goes on with what is under way, for a thread of the library's own, until it `ends`, for which it looks when it
+    /// is [called](Process::call_own). What functions of the program are to reduce it leaves to the program.
     pub fn watch(&mut self, mut ends: impl FnMut() -> bool) {
         while !ends() {
             if self.progress() {

@@ -1,5 +1,5 @@
-//! Where a thread of this process sleeps: until another one wakes it, or on descriptors that have something to read when
-//! there is news.
+//! Where a thread of this process sleeps: until another one wakes it, or on descriptors that have something to read
+//! when there is news.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;

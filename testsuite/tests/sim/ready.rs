@@ -1,5 +1,5 @@
-//! Partitions that several threads make ready, and look for, in simulated worlds (MPI-5.0 §4.2, §11.6): other partitions
-//! at either end, in any order, and a thread that waits for the whole while others work on it.
+//! Partitions that several threads make ready, and look for, in simulated worlds (MPI-5.0 §4.2, §11.6): other ones at
+//! either end, in any order, and a thread that waits for the whole while others work on it.
 //!
 //! A sender writes a partition just before it makes it ready; a receiver reads one as soon as it is said to be here.
 
