@@ -1,11 +1,12 @@
 //! Several threads in one process (`MPI_THREAD_MULTIPLE`, MPI-5.0 §11.6): they take turns, and who waits gives its
 //! turn away.
 //!
-//! One thread has the turn, and with it the whole process. It keeps it for a call, except while it waits and while the
-//! program's own code runs. Of those who wait one looks for all, and nobody needs to ring: it wakes those whose waits it
-//! finds over. The others say when their waits are over, and sleep until they are called. When the one that looks has
-//! waited for long it sleeps as well, on what news rings; whoever sends to the process rings, once. Who leaves while all
-//! others sleep calls one of them to look on, unless one listens whom nobody has been kept from ringing for.
+//! One thread has the turn, and with it the whole process. It keeps it for a call, except while it waits and while
+//! the program's own code runs. Of those who wait one looks for all, and nobody needs to ring: it wakes those whose
+//! waits it finds over. The others say when their waits are over, and sleep until they are called. When the one that
+//! looks has waited for long it sleeps as well, on what news rings; whoever sends to the process rings, once. Who
+//! leaves while all others sleep calls one of them to look on, unless one listens whom nobody has been kept from
+//! ringing for.
 //!
 //! Nothing here knows what a process is: so that a model can try every order of events
 //! (`transports/src/turns_model.rs`).
